@@ -1,0 +1,79 @@
+# `make test` and `make demo` need python3 (3.11 or newer), a C++17 compiler and the Python package index, nothing else.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
+ARGS ?=
+
+.PHONY: help demo test bench lint format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo     build, then train on handwritten digits next to scikit-learn's SVC"
+	@echo "make test     build, then run the tests           (ARGS='-k name' runs some of them)"
+	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
+	@echo "make lint     check style and formatting          make format   mend them"
+	@echo "make clean    remove the environment and all that was built"
+
+demo: $(VENV)/built
+	$(PY) -m polymargin.demo
+
+test: $(VENV)/built $(VENV)/extra-test
+	$(PY) -m pytest -n 2 $(ARGS)
+
+bench: $(VENV)/built $(VENV)/extra-bench
+	$(PY) -m benchmarks.run $(ARGS)
+
+lint: $(VENV)/extra-lint
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(VENV)/bin/clang-format --dry-run -Werror core/*.?pp core/*.inl
+
+format: $(VENV)/extra-lint
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+	$(VENV)/bin/clang-format -i core/*.?pp core/*.inl
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call need,command that must succeed,what is said when it does not)
+need = @{ $(1); } >/dev/null 2>&1 || { echo "make: $(2)" >&2; exit 1; }
+# Without CXX in the environment CMake looks for these names.
+COMPILERS := $(if $(filter environment command,$(firstword $(origin CXX))),$(firstword $(CXX)),c++ g++ clang++)
+
+define check-tools
+$(call need,command -v $(PYTHON),polymargin needs Python 3.11 or newer and found no '$(PYTHON)': install it$(comma) or name another one with PYTHON=...)
+$(call need,$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3$(comma) 11))',polymargin needs Python 3.11 or newer and '$(PYTHON)' is $$($(PYTHON) -V 2>&1): install a newer one$(comma) or name it with PYTHON=...)
+$(call need,$(PYTHON) -c 'import ensurepip$(comma) venv','$(PYTHON)' cannot make virtual environments: install its venv package (Debian and Ubuntu: apt-get install python3-venv).)
+$(call need,$(PYTHON) -c 'import os$(comma) sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")','$(PYTHON)' has no C headers: install them (Debian and Ubuntu: apt-get install python3-dev).)
+$(call need,for c in $(COMPILERS); do command -v $$c && exit; done; false,polymargin needs a C++17 compiler and found none of '$(COMPILERS)': install one (Debian and Ubuntu: apt-get install g++; macOS: xcode-select --install).)
+endef
+comma := ,
+
+# $(call list,expression): strings from pyproject.toml, one per line.
+list = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); print(*$(1), sep='\n')"
+
+$(VENV)/tools: pyproject.toml
+	$(check-tools)
+	@echo "Making the environment $(VENV) with the build tools ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(call list,p['build-system']['requires']) >$@.txt && $(PIP) -r $@.txt
+	@# CMake and Ninja, if this machine has none that will do.
+	@$(PY) -c "from scikit_build_core.build import get_requires_for_build_wheel as r; print(*r(), sep='\n')" >$@.txt
+	@$(PIP) -r $@.txt
+	@touch $@
+
+# The build tools stay at one place in the environment, so that CMake compiles only what changed.
+$(VENV)/built: $(SOURCES) | $(VENV)/tools
+	$(check-tools)
+	@echo "Building polymargin ..."
+	@$(PIP) --no-build-isolation .
+	@touch $@
+
+$(VENV)/extra-%: pyproject.toml | $(VENV)/tools
+	@echo "Installing the packages for $* ..."
+	@$(call list,p['project']['optional-dependencies']['$*']) >$@.txt && $(PIP) -r $@.txt
+	@touch $@

@@ -1,0 +1,466 @@
+#include "kernel_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace polymargin {
+namespace {
+
+constexpr Index kFeatures = 1024;        // features in a panel; longer rows are summed panel after panel
+constexpr Index kPanelBytes = 512 << 10;  // all panels of a tile, to stay in L2
+constexpr Index kColumns = 256;          // columns of a tile at most
+constexpr Index kRows = 256;             // rows of a tile that waits in memory: long rows, and the Gram's mirror
+constexpr Index kTaskRows = 512;         // rows a thread computes per packing of the columns
+constexpr Index kSerial = 100000;        // multiplications under which threads cost more than they bring
+constexpr Index kMapped = 1 << 22;       // features that a table feature -> slot may have (16 MB)
+constexpr Index kMeanRows = 1024;
+
+// Room for n values of T from a 64-byte boundary on; what it held before is lost when it grows.
+template <class T>
+class Buffer {
+ public:
+  T* get(Index n) {
+    const std::size_t need = static_cast<std::size_t>(n) + 64 / sizeof(T);
+    if (room_.size() < need) room_ = std::vector<T>(need);
+    const auto address = reinterpret_cast<std::uintptr_t>(room_.data());
+    return room_.data() + (64 - address % 64) % 64 / sizeof(T);
+  }
+
+ private:
+  std::vector<T> room_;
+};
+
+const void* row_start(const Data& X, Index i) {
+  const Index bytes = i * X.stride * (X.wide ? 8 : 4);
+  return static_cast<const char*>(X.x) + bytes;
+}
+Index index_at(const void* p, bool wide, Index i) {
+  return wide ? static_cast<const std::int64_t*>(p)[i] : static_cast<const std::int32_t*>(p)[i];
+}
+
+// f(feature, value as T) for the stored values of row i of a CSR matrix, in the order of the features.
+template <class T, class S, class J, class F>
+void each_stored(const Data& X, Index i, F f) {
+  const J* indptr = static_cast<const J*>(X.indptr);
+  const J* indices = static_cast<const J*>(X.indices);
+  const S* values = static_cast<const S*>(X.values);
+  for (Index p = indptr[i]; p < indptr[i + 1]; ++p) f(static_cast<Index>(indices[p]), static_cast<T>(values[p]));
+}
+template <class T, class F>
+void each_stored(const Data& X, Index i, F f) {
+  if (X.wide_index) return X.wide ? each_stored<T, double, std::int64_t>(X, i, f) : each_stored<T, float, std::int64_t>(X, i, f);
+  X.wide ? each_stored<T, double, std::int32_t>(X, i, f) : each_stored<T, float, std::int32_t>(X, i, f);
+}
+
+std::vector<float> mean_of(const Data& X) {
+  std::vector<double> sum(X.d, 0);
+  const Index used = std::min(X.n, kMeanRows);
+  for (Index r = 0; r < used; ++r) {
+    const void* x = row_start(X, r * X.n / used);  // spread over all rows
+    for (Index k = 0; k < X.d; ++k) sum[k] += X.wide ? static_cast<const double*>(x)[k] : static_cast<const float*>(x)[k];
+  }
+  std::vector<float> mean(X.d);
+  for (Index k = 0; k < X.d; ++k) mean[k] = used ? static_cast<float>(sum[k] / used) : 0;
+  // A sum beyond float32 would turn every difference into NaN.
+  for (float& m : mean) m = std::isfinite(m) ? m : 0;
+  return mean;
+}
+
+}  // namespace
+
+// What one thread needs while it computes a tile. It lives as long as the thread, so that small blocks allocate nothing.
+template <class T>
+struct KernelBlocks<T>::Scratch {
+  Span<const Index> cols;
+  Buffer<T> panels, col_norms, rows, row_norms, tile, mirror;
+  std::vector<const void*> starts;
+  // Sparse: the panel holds the features that occur in its columns; slot 0 is a row of zeros.
+  std::vector<Index> features;             // of slots 1, 2, ...
+  std::vector<std::int32_t> slot_of;       // feature -> slot, or 0
+  std::vector<std::int32_t> slots;         // one row against the panel: slots and values
+  std::vector<T> values;
+  std::vector<Index> row_features;
+};
+
+template <class T>
+typename KernelBlocks<T>::Scratch& KernelBlocks<T>::scratch() {
+  thread_local Scratch s;
+  return s;
+}
+
+template <class T>
+KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel)
+    : A_(A),
+      B_(B),
+      kernel_(kernel),
+      ops_(tile_ops<T>()),
+      formula_{kernel.kind, static_cast<T>(kernel.gamma), static_cast<T>(kernel.coef0), static_cast<T>(kernel.offset), kernel.degree},
+      l1_(kernel.kind == KernelKind::laplacian),
+      has_norms_(kernel.kind == KernelKind::rbf || kernel.kind == KernelKind::cosine) {
+  const KernelKind kind = kernel.kind;
+  if (kind == KernelKind::callable) return;
+  if (kind == KernelKind::precomputed) {
+    if (A.sparse()) throw std::invalid_argument("a precomputed kernel matrix must be dense, got CSR; call toarray() on it");
+    return;
+  }
+  if (A.d != B.d) throw std::invalid_argument("both sides of a kernel need the same number of features");
+  if (kind == KernelKind::rbf) {
+    if (!kernel.gammas.empty() && static_cast<Index>(kernel.gammas.size()) != A.d)
+      throw std::invalid_argument("an ellipsoidal kernel needs one gamma per feature");
+    if (sparse() && kernel.gammas.empty()) {
+      uniform_ = static_cast<T>(std::sqrt(kernel.gamma));
+    } else {
+      scale_.resize(A.d);
+      for (Index k = 0; k < A.d; ++k)
+        scale_[k] = static_cast<T>(std::sqrt(kernel.gammas.empty() ? kernel.gamma : kernel.gammas[k]));
+    }
+  }
+  if ((kind == KernelKind::rbf || l1_) && !sparse()) mean_ = mean_of(A);
+  if (!has_norms_) return;
+  norms_.resize(A.n);
+  std::vector<Index> all(kRows);
+  for (Index i = 0; i < A.n; i += kRows) {
+    const Index m = std::min(kRows, A.n - i);
+    for (Index r = 0; r < m; ++r) all[r] = i + r;
+    squared_norms({all.data(), m}, norms_.data() + i);
+  }
+  for (T& norm : norms_) norm = used_norm(norm);
+}
+
+// f(feature, scaled value) for row i of either form, where one side is CSR.
+template <class T>
+template <class F>
+void KernelBlocks<T>::each_value(const Data& X, Index i, Scratch& s, F f) const {
+  const T* scale = scale_.empty() ? nullptr : scale_.data();
+  auto scaled = [&](Index k, T x) { f(k, x * (scale ? scale[k] : uniform_)); };
+  if (X.sparse()) return each_stored<T>(X, i, scaled);
+  T* x = s.rows.get(X.d);
+  ops_.convert(X.wide, row_start(X, i), X.d, nullptr, nullptr, x);
+  for (Index k = 0; k < X.d; ++k) scaled(k, x[k]);
+}
+
+template <class T>
+T KernelBlocks<T>::used_norm(T squared) const {
+  if (kernel_.kind != KernelKind::cosine) return squared;
+  return squared > 0 ? 1 / std::sqrt(squared) : 0;
+}
+
+// Squared norms of rows of A by the operations that make their dots, so that the distance of a row to itself is exactly 0.
+template <class T>
+void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
+  Scratch& s = scratch();
+  const T* scale = scale_.empty() ? nullptr : scale_.data();
+  if (sparse()) {
+    for (Index r = 0; r < rows.size; ++r) {
+      s.values.clear();
+      each_value(A_, rows[r], s, [&](Index, T x) { s.values.push_back(x); });
+      out[r] = ops_.norm(s.values.data(), static_cast<Index>(s.values.size()));
+    }
+    return;
+  }
+  const int lanes = ops_.lanes;
+  const float* mean = mean_.empty() ? nullptr : mean_.data();
+  T* panel = s.panels.get(std::min(A_.d, kFeatures) * lanes);
+  T* sums = s.col_norms.get(lanes);
+  s.starts.resize(lanes);
+  for (Index r = 0; r < rows.size; r += lanes) {
+    const Index m = std::min<Index>(lanes, rows.size - r);
+    for (Index k = 0; k == 0 || k < A_.d; k += kFeatures) {
+      const Index count = std::min(kFeatures, A_.d - k);
+      for (Index l = 0; l < lanes; ++l)
+        s.starts[l] = static_cast<const char*>(row_start(A_, rows[r + std::min(l, m - 1)])) + k * (A_.wide ? 8 : 4);
+      ops_.pack(A_.wide, s.starts.data(), count, mean ? mean + k : nullptr, scale ? scale + k : nullptr, panel);
+      ops_.norms(panel, count, k > 0, sums);
+    }
+    std::copy(sums, sums + m, out + r);
+  }
+}
+
+template <class T>
+Index KernelBlocks<T>::width() const {
+  if (sparse()) return ops_.sparse_lanes;
+  const Index fit = kPanelBytes / static_cast<Index>(sizeof(T)) / std::max<Index>(1, std::min(A_.d, kFeatures));
+  return std::max<Index>(ops_.lanes, std::min(fit, kColumns) / ops_.lanes * ops_.lanes);
+}
+
+template <class T>
+void KernelBlocks<T>::set_columns(Span<const Index> cols, Scratch& s) const {
+  s.cols = cols;
+  if (sparse()) return set_sparse_columns(s);
+  if (A_.d <= kFeatures) pack(0, A_.d, s);
+}
+
+template <class T>
+void KernelBlocks<T>::compute(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
+  sparse() ? sparse_rows(rows, s, out, ldo) : dense_rows(rows, s, out, ldo);
+}
+
+// ---- dense rows ----
+
+// The features from..to of all columns, and their part of the norms.
+template <class T>
+void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
+  const int lanes = ops_.lanes;
+  const Index panels = (s.cols.size + lanes - 1) / lanes, size = (to - from) * lanes;
+  T* panel = s.panels.get(panels * size);
+  T* norms = s.col_norms.get(panels * lanes);
+  const float* mean = mean_.empty() ? nullptr : mean_.data() + from;
+  const T* scale = scale_.empty() ? nullptr : scale_.data() + from;
+  s.starts.resize(lanes);
+  for (Index p = 0; p < panels; ++p) {
+    for (Index l = 0; l < lanes; ++l) {
+      const Index c = std::min(p * lanes + l, s.cols.size - 1);
+      s.starts[l] = static_cast<const char*>(row_start(B_, s.cols[c])) + from * (B_.wide ? 8 : 4);
+    }
+    ops_.pack(B_.wide, s.starts.data(), to - from, mean, scale, panel + p * size);
+    if (has_norms_) ops_.norms(panel + p * size, to - from, from > 0, norms + p * lanes);
+  }
+  if (to == A_.d && kernel_.kind == KernelKind::cosine)
+    for (Index c = 0; c < panels * lanes; ++c) norms[c] = used_norm(norms[c]);
+}
+
+template <class T>
+void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
+  const Index d = A_.d, step = ops_.rows, lanes = ops_.lanes;
+  const bool whole = d <= kFeatures;
+  const Index panels = (s.cols.size + lanes - 1) / lanes, ldt = panels * lanes, height = whole ? step : kRows;
+  const Index lda = (std::min(d, kFeatures) + 31) / 16 * 16;
+  T* a = s.rows.get(step * lda);
+  T* tile = s.tile.get(height * ldt);
+  T* row_norms = s.row_norms.get(height);
+  T* col_norms = s.col_norms.get(ldt);
+  T* b = s.panels.get(panels * lanes * std::min(d, kFeatures));
+  for (Index r0 = 0; r0 < rows.size; r0 += height) {
+    const Index m = std::min(height, rows.size - r0);
+    for (Index k = 0; k == 0 || k < d; k += kFeatures) {
+      const Index count = std::min(kFeatures, d - k);
+      if (!whole) pack(k, k + count, s);
+      for (Index r = 0; r < m; r += step) {
+        const Index rest = std::min(step, m - r);
+        for (Index i = 0; i < rest; ++i) {
+          const char* x = static_cast<const char*>(row_start(A_, rows[r0 + r + i])) + k * (A_.wide ? 8 : 4);
+          ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k, scale_.empty() ? nullptr : scale_.data() + k,
+                       a + i * lda);
+        }
+        ops_.dots(l1_, a, lda, static_cast<int>(rest), b, static_cast<int>(panels), count, k > 0, tile + r * ldt, ldt);
+      }
+    }
+    if (has_norms_)
+      for (Index r = 0; r < m; ++r) row_norms[r] = norms_[rows[r0 + r]];
+    ops_.finish(formula_, tile, ldt, m, s.cols.size, row_norms, col_norms, out + r0 * ldo, ldo);
+  }
+}
+
+// ---- CSR rows, on one side or both ----
+
+// A panel of the columns that holds only the features that occur in them.
+template <class T>
+void KernelBlocks<T>::set_sparse_columns(Scratch& s) const {
+  const Index lanes = ops_.sparse_lanes, d = B_.d;
+  const bool mapped = d <= kMapped;
+  for (Index k : s.features)
+    if (k < static_cast<Index>(s.slot_of.size())) s.slot_of[k] = 0;
+  s.features.clear();
+  if (mapped && static_cast<Index>(s.slot_of.size()) < d) s.slot_of.resize(d, 0);
+  if (B_.sparse()) {
+    for (Index c = 0; c < s.cols.size; ++c)
+      each_stored<T>(B_, s.cols[c], [&](Index k, T) {
+        if (mapped && s.slot_of[k]) return;
+        s.features.push_back(k);
+        if (mapped) s.slot_of[k] = 1;
+      });
+    if (l1_ || !mapped) {
+      std::sort(s.features.begin(), s.features.end());
+      s.features.erase(std::unique(s.features.begin(), s.features.end()), s.features.end());
+    }
+  } else {
+    for (Index k = 0; k < d; ++k) s.features.push_back(k);
+  }
+  const Index used = static_cast<Index>(s.features.size());
+  if (mapped)
+    for (Index q = 0; q < used; ++q) s.slot_of[s.features[q]] = static_cast<std::int32_t>(q + 1);
+
+  T* panel = s.panels.get((used + 1) * lanes);
+  T* norms = s.col_norms.get(lanes);
+  std::fill(panel, panel + (used + 1) * lanes, T(0));
+  std::fill(norms, norms + lanes, T(0));
+  for (Index c = 0; c < s.cols.size; ++c) {
+    s.values.clear();
+    each_value(B_, s.cols[c], s, [&](Index k, T x) {
+      const Index q = mapped ? s.slot_of[k] : std::lower_bound(s.features.begin(), s.features.end(), k) - s.features.begin() + 1;
+      panel[q * lanes + c] = x;
+      if (has_norms_) s.values.push_back(x);
+    });
+    if (has_norms_) norms[c] = used_norm(ops_.norm(s.values.data(), static_cast<Index>(s.values.size())));
+  }
+}
+
+template <class T>
+void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
+  const Index lanes = ops_.sparse_lanes, d = A_.d, used = static_cast<Index>(s.features.size());
+  const bool mapped = d <= kMapped;
+  const T* panel = s.panels.get((used + 1) * lanes);
+  T* tile = s.tile.get(lanes);
+  T* col_norms = s.col_norms.get(lanes);
+
+  auto slot = [&](Index k) -> std::int32_t {
+    if (mapped) return s.slot_of[k];
+    const auto at = std::lower_bound(s.features.begin(), s.features.end(), k);
+    return at != s.features.end() && *at == k ? static_cast<std::int32_t>(at - s.features.begin() + 1) : 0;
+  };
+  for (Index r = 0; r < rows.size; ++r) {
+    Index n = 0, next = 0;  // next: first feature of the panel not yet in the list (l1)
+    auto add = [&](std::int32_t q, T x) {
+      s.slots[n] = q;
+      s.values[n] = x;
+      ++n;
+    };
+    // Dots need the features that both have; distances all that either has, in order.
+    auto put = [&](Index k, T x) {
+      if (l1_) {
+        for (; next < used && s.features[next] < k; ++next) add(static_cast<std::int32_t>(next + 1), 0);
+        const bool both = next < used && s.features[next] == k;
+        add(both ? static_cast<std::int32_t>(++next) : 0, x);
+      } else {
+        const std::int32_t q = slot(k);
+        s.slots[n] = q;
+        s.values[n] = x;
+        n += q > 0;
+      }
+    };
+    const Index i = rows[r];
+    const Index stored = A_.sparse() ? index_at(A_.indptr, A_.wide_index, i + 1) - index_at(A_.indptr, A_.wide_index, i) : d;
+    if (static_cast<Index>(s.slots.size()) < stored + used + 1) s.slots.resize(stored + used + 1);
+    if (s.values.size() < s.slots.size()) s.values.resize(s.slots.size());
+    each_value(A_, i, s, put);
+    if (l1_)
+      for (; next < used; ++next) add(static_cast<std::int32_t>(next + 1), 0);
+    ops_.sparse_dots(l1_, s.slots.data(), s.values.data(), n, panel, tile);
+    const T norm = has_norms_ ? norms_[i] : 0;
+    ops_.finish(formula_, tile, lanes, 1, s.cols.size, &norm, col_norms, out + r * ldo, ldo);
+  }
+}
+
+// ---- given matrices and callables ----
+
+template <class T>
+void KernelBlocks<T>::gather(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const {
+  const T offset = formula_.offset;
+  for (Index r = 0; r < rows.size; ++r) {
+    const void* x = row_start(A_, rows[r]);
+    T* y = out + r * ldo;
+    if (A_.wide)
+      for (Index c = 0; c < cols.size; ++c) y[c] = static_cast<T>(static_cast<const double*>(x)[cols[c]]) + offset;
+    else
+      for (Index c = 0; c < cols.size; ++c) y[c] = static_cast<T>(static_cast<const float*>(x)[cols[c]]) + offset;
+  }
+}
+
+template <class T>
+void KernelBlocks<T>::call(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const {
+  std::vector<double> values(static_cast<std::size_t>(rows.size * cols.size));
+  kernel_.call(rows, cols, values.data(), cols.size);
+  for (Index r = 0; r < rows.size; ++r)
+    for (Index c = 0; c < cols.size; ++c) out[r * ldo + c] = static_cast<T>(values[r * cols.size + c]) + formula_.offset;
+}
+
+// ---- blocks ----
+
+template <class T>
+void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld) const {
+  if (rows.size == 0 || cols.size == 0) return;
+  if (kernel_.kind == KernelKind::precomputed) return gather(rows, cols, out, ld);
+  evaluations_.fetch_add(static_cast<std::uint64_t>(rows.size * cols.size), std::memory_order_relaxed);
+  if (kernel_.kind == KernelKind::callable) return call(rows, cols, out, ld);
+  Scratch& s = scratch();
+  const Index step = width();
+  for (Index c = 0; c < cols.size; c += step) {
+    set_columns(cols.sub(c, std::min(c + step, cols.size)), s);
+    compute(rows, s, out + c, ld);
+  }
+}
+
+template <class T>
+void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, int threads) const {
+  const Index work = rows.size * cols.size * (A_.d + 16);
+  if (threads <= 1 || work < kSerial || kernel_.kind == KernelKind::callable) return block(rows, cols, out, ld);
+  const Index step = kernel_.kind == KernelKind::precomputed ? cols.size : width();
+  const Index across = (cols.size + step - 1) / step;
+  const Index wanted = (4 * threads + across - 1) / across;  // tasks down, for an even load
+  const Index height = std::min(kTaskRows, (rows.size + wanted - 1) / wanted), down = (rows.size + height - 1) / height;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) collapse(2)
+  for (Index i = 0; i < down; ++i)
+    for (Index j = 0; j < across; ++j)
+      block(rows.sub(i * height, std::min((i + 1) * height, rows.size)), cols.sub(j * step, std::min((j + 1) * step, cols.size)),
+            out + i * height * ld + j * step, ld);
+}
+
+template <class T>
+void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, int threads) const {
+  const Index n = rows.size;
+  if (n == 0) return;
+  if (kernel_.kind == KernelKind::precomputed || kernel_.kind == KernelKind::callable) return block(rows, rows, out, ld, threads);
+  evaluations_.fetch_add(static_cast<std::uint64_t>(n) * (n + 1) / 2, std::memory_order_relaxed);
+  // A task is a strip of columns from..to against some rows above its diagonal; the last rows are the diagonal square.
+  const Index step = width(), strips = (n + step - 1) / step, parts = (n + 8 * kRows - 1) / (8 * kRows);
+  const bool parallel = threads > 1 && n * n * (A_.d + 16) >= 2 * kSerial;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) collapse(2) if (parallel)
+  for (Index strip = strips - 1; strip >= 0; --strip) {
+    for (Index part = 0; part < parts; ++part) {
+      const Index from = strip * step, to = std::min(from + step, n);
+      const Index top = part * 8 * kRows, bottom = std::min(top + 8 * kRows, to);
+      if (top >= to) continue;
+      Scratch& s = scratch();
+      set_columns(rows.sub(from, to), s);
+      T* tile = s.mirror.get(kRows * step);
+      for (Index i = top; i < bottom;) {
+        const Index end = i < from ? std::min({i + kRows, bottom, from}) : bottom;
+        if (i >= from) {  // on the diagonal square both halves are computed
+          compute(rows.sub(i, end), s, out + i * ld + from, ld);
+        } else {
+          compute(rows.sub(i, end), s, tile, step);
+          for (Index r = i; r < end; ++r) std::copy(tile + (r - i) * step, tile + (r - i) * step + (to - from), out + r * ld + from);
+          ops_.transpose(tile, step, end - i, to - from, out + from * ld + i, ld);
+        }
+        i = end;
+      }
+    }
+  }
+}
+
+template <class T>
+void KernelBlocks<T>::diagonal(Span<const Index> rows, double* out) const {
+  constexpr Index few = 32;  // a callable is asked for small squares: one call per value would cost more
+  std::vector<T> values(few * few), squared(few);
+  for (Index i = 0; i < rows.size; i += few) {
+    const Index m = std::min(few, rows.size - i);
+    const Span<const Index> some = rows.sub(i, i + m);
+    switch (kernel_.kind) {
+      case KernelKind::precomputed:
+        for (Index r = 0; r < m; ++r) gather(some.sub(r, r + 1), some.sub(r, r + 1), values.data() + r, 1);
+        break;
+      case KernelKind::callable:
+        block(some, some, values.data(), few);
+        for (Index r = 0; r < m; ++r) values[r] = values[r * few + r];
+        break;
+      case KernelKind::rbf:
+      case KernelKind::laplacian:
+        for (Index r = 0; r < m; ++r) values[r] = 1 + formula_.offset;
+        break;
+      default:
+        squared_norms(some, squared.data());
+        for (Index r = 0; r < m; ++r) {
+          const T norm = used_norm(squared[r]);
+          T dots[64] = {squared[r]}, norms[64] = {norm};
+          ops_.finish(formula_, dots, 64, 1, 1, &norm, norms, values.data() + r, 1);
+        }
+    }
+    for (Index r = 0; r < m; ++r) out[i + r] = values[r];
+  }
+}
+
+template class KernelBlocks<float>;
+template class KernelBlocks<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,77 @@
+// Blocks of the kernel matrix K[i,j] = k(A_i, B_j) + offset, between the rows of one Data (training) or of two (prediction).
+//
+// The value of a pair depends on the two rows and the instruction set only: not on the block, the tile, the order of the two
+// rows or the number of threads, bit for bit. Every sum over features runs in the order of the features, in T.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "data.hpp"
+#include "kernel.hpp"
+#include "tile.hpp"
+
+namespace polymargin {
+
+template <class T>  // float or double: the type of the arithmetic and of the values
+class KernelBlocks {
+ public:
+  // precomputed: A is the matrix itself and B is not read.
+  KernelBlocks(const Data& A, const Data& B, const Kernel& kernel);
+
+  // out[r * ld + c] = k(A[rows[r]], B[cols[c]]) + offset. Serial and thread safe, any size from 1 x 1 up.
+  void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld) const;
+  // The same by `threads` threads. Callables always run serially.
+  void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, int threads) const;
+  // out[i * ld + j] = k(A[rows[i]], A[rows[j]]) + offset for A = B: half is computed, half is mirrored.
+  void gram(Span<const Index> rows, T* out, Index ld, int threads) const;
+  // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.
+  void diagonal(Span<const Index> rows, double* out) const;
+  // Multiply-adds that one value takes, about.
+  double cost() const {
+    if (kernel_.kind == KernelKind::precomputed) return 1;
+    if (!A_.sparse() || A_.n == 0) return 20 + static_cast<double>(A_.d);
+    const double stored = A_.wide_index ? static_cast<const std::int64_t*>(A_.indptr)[A_.n]
+                                        : static_cast<const std::int32_t*>(A_.indptr)[A_.n];
+    return 20 + stored / static_cast<double>(A_.n);
+  }
+  // Whether `block` must not be called from several threads at once.
+  bool serial() const { return kernel_.kind == KernelKind::callable; }
+  // Kernel values computed so far; values read from a precomputed matrix do not count.
+  std::uint64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Scratch;
+  static Scratch& scratch();
+
+  bool sparse() const { return A_.sparse() || B_.sparse(); }
+  Index width() const;                                         // columns computed together
+  void set_columns(Span<const Index> cols, Scratch& s) const;  // at most width()
+  void compute(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;  // rows against the columns set last
+  void pack(Index from, Index to, Scratch& s) const;
+  void dense_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;
+  void set_sparse_columns(Scratch& s) const;
+  void sparse_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;
+  template <class F>
+  void each_value(const Data& X, Index i, Scratch& s, F f) const;
+  void squared_norms(Span<const Index> rows, T* out) const;
+  T used_norm(T squared) const;
+  void gather(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const;
+  void call(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const;
+
+  Data A_, B_;
+  Kernel kernel_;
+  const TileOps<T>& ops_;
+  Formula<T> formula_;
+  bool l1_, has_norms_;
+  std::vector<float> mean_;  // of some rows of A, taken off all rows where only differences matter (rounding errors shrink)
+  std::vector<T> scale_;     // rbf: sqrt(gamma) per feature, so that the squared distance is the exponent
+  T uniform_ = 1;            // the same where CSR rows meet one gamma: they may have more features than memory
+  std::vector<T> norms_;     // of all rows of A: squared length (rbf) or inverse length (cosine)
+  mutable std::atomic<std::uint64_t> evaluations_{0};
+};
+
+extern template class KernelBlocks<float>;
+extern template class KernelBlocks<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,256 @@
+#include "local_qp.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace polymargin {
+
+namespace {
+
+constexpr Index kStopEvery = 4096;  // steps between two looks at the clock
+constexpr double kTiny = 1e-12;     // curvature of a flat or indefinite direction
+
+double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
+
+// min  g1 x + g2 z + 1/2 (q11 x^2 + 2 q12 x z + q22 z^2)  over a rectangle: the interior point if it lies inside, else the
+// best edge. Two equal rows make the determinant vanish; an edge through the one-variable optimum then serves as well.
+struct Pair {
+  double g1, g2, q11, q22, q12, low1, high1, low2, high2;
+  double x = 0, z = 0, best = 0;
+
+  void offer(double x_, double z_) {
+    double value = g1 * x_ + g2 * z_ + 0.5 * (q11 * x_ * x_ + q22 * z_ * z_) + q12 * x_ * z_;
+    if (value < best) best = value, x = x_, z = z_;
+  }
+  void first_at(double x_) { offer(x_, clip(-(g2 + q12 * x_) / q22, low2, high2)); }
+  void second_at(double z_) { offer(clip(-(g1 + q12 * z_) / q11, low1, high1), z_); }
+  void solve() {
+    double det = q11 * q22 - q12 * q12;
+    if (det > kTiny * q11 * q22) {
+      double x_ = (g2 * q12 - g1 * q22) / det, z_ = (g1 * q12 - g2 * q11) / det;
+      if (x_ >= low1 && x_ <= high1 && z_ >= low2 && z_ <= high2) {
+        x = x_, z = z_;
+        return;
+      }
+    }
+    first_at(clip(-g1 / q11, low1, high1));
+    second_at(clip(-g2 / q22, low2, high2));
+    first_at(low1);
+    second_at(low2);
+    if (std::isfinite(high1)) first_at(high1);
+    if (std::isfinite(high2)) second_at(high2);
+  }
+};
+
+// No sum constraint: the variable with the largest gain, and the best partner given its step.
+template <class T>
+Index box_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop) {
+  const Steps<T>& pass = steps<T>();
+  Index n_steps = 0;
+  Pick first = pass.box_first(qp.G.data(), qp.row(0), qp.row(0), T(0), T(0), qp.up.data(), qp.down.data(),
+                              qp.inverse.data(), qp.ld);
+  while (first.violation > eps && first.at >= 0 && n_steps < max_steps) {
+    Index i = first.at, j = i;
+    double low = -qp.a[i], high = qp.u[i] - qp.a[i], q = std::max<double>(qp.diagonal[i], kTiny);
+    double si = clip(-qp.G[i] / q, low, high), sj = 0;
+    bool inside = si > low && si < high;
+    T up = qp.up[i], down = qp.down[i];
+    qp.up[i] = qp.down[i] = T(kBlocked);
+    Pick second = pass.box_second(qp.G.data(), qp.row(i), T(si), inside ? T(1 / q) : T(0), qp.up.data(), qp.down.data(),
+                                  qp.diagonal.data(), qp.ld);
+    qp.up[i] = up, qp.down[i] = down;
+    if (second.at >= 0) {
+      j = second.at;
+      Pair pair{double(qp.G[i]), double(qp.G[j]), q, std::max<double>(qp.diagonal[j], kTiny), double(qp.row(i)[j]),
+                low, high, -qp.a[j], qp.u[j] - qp.a[j]};
+      pair.solve();
+      si = pair.x, sj = pair.z;
+    }
+    // A step to a bound lands on it exactly: a + (u - a) may differ from u by a rounding error.
+    qp.set(i, si >= high ? qp.u[i] : si <= low ? 0 : qp.a[i] + si);
+    if (j != i) qp.set(j, sj >= qp.u[j] - qp.a[j] ? qp.u[j] : sj <= -qp.a[j] ? 0 : qp.a[j] + sj);
+    if (si == 0 && sj == 0) break;
+    first = pass.box_first(qp.G.data(), qp.row(i), qp.row(j), T(si), T(sj), qp.up.data(), qp.down.data(),
+                           qp.inverse.data(), qp.ld);
+    if (++n_steps % kStopEvery == 0 && stop()) break;
+  }
+  return n_steps;
+}
+
+// Sum constraints: the most violating group, its lowest gradient i that may grow, and the best partner j that may fall.
+template <class T>
+Index group_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop) {
+  const Steps<T>& pass = steps<T>();
+  Index n_steps = 0;
+  while (n_steps < max_steps) {
+    Range worst;
+    Index begin = 0, end = 0;
+    for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
+      Range range = pass.group_first(qp.G.data(), qp.up.data(), qp.down.data(), qp.groups[g], qp.groups[g + 1]);
+      if (range.high - range.low > worst.high - worst.low)
+        worst = range, begin = qp.groups[g], end = qp.groups[g + 1];
+    }
+    if (worst.lowest < 0 || worst.high - worst.low <= eps) break;
+    Index i = worst.lowest;
+    Pick second = pass.group_second(qp.G.data(), qp.row(i), qp.G[i], qp.diagonal[i], qp.down.data(), qp.diagonal.data(),
+                                    begin, end);
+    Index j = second.at;
+    if (j < 0) break;
+    double quad = std::max<double>(double(qp.diagonal[i]) + qp.diagonal[j] - 2 * double(qp.row(i)[j]), kTiny);
+    double room = std::min(qp.u[i] - qp.a[i], qp.a[j]);
+    double s = std::min((double(qp.G[j]) - qp.G[i]) / quad, room);
+    if (!(s > 0)) break;
+    bool full = s >= qp.u[i] - qp.a[i], empty = s >= qp.a[j];
+    qp.set(i, full ? qp.u[i] : qp.a[i] + s);
+    qp.set(j, empty ? 0 : qp.a[j] - s);
+    pass.update(qp.G.data(), qp.row(i), qp.row(j), T(s), T(-s), qp.ld);
+    if (++n_steps % kStopEvery == 0 && stop()) break;
+  }
+  return n_steps;
+}
+
+double sigmoid(double t) { return t >= 0 ? 1 / (1 + std::exp(-t)) : std::exp(t) / (1 + std::exp(t)); }
+double curvature(double a, double u) { return u / std::max(a * (u - a), 1e-300); }
+
+// The root of an increasing function of t by Newton's method inside a bracket.
+template <class F>
+double increasing_root(double low, double high, double t, const F& f) {
+  t = clip(t, low, high);
+  for (int k = 0; k < 200; ++k) {
+    auto [value, slope] = f(t);
+    if (value == 0) return t;
+    (value > 0 ? high : low) = t;
+    double next = t - value / slope;
+    if (!(next > low && next < high)) next = 0.5 * (low + high);
+    if (std::abs(next - t) <= 1e-15 * (1 + std::abs(t))) return next;
+    t = next;
+  }
+  return t;
+}
+
+template <class T>
+void set_entropy(LocalQp<T>& qp, Index i, double t) {
+  qp.t[i] = t;
+  qp.a[i] = qp.u[i] * sigmoid(t);
+}
+
+// q (u sigmoid(t) - a) + G + t = 0
+template <class T>
+double newton_one(const LocalQp<T>& qp, Index i) {
+  double q = std::max<double>(qp.diagonal[i], 0), G = qp.G[i], a = qp.a[i], u = qp.u[i];
+  return increasing_root(-G - q * (u - a) - 1, -G + q * a + 1, qp.t[i], [&](double t) {
+    double p = sigmoid(t);
+    return std::pair{q * (u * p - a) + G + t, q * u * p * sigmoid(-t) + 1};
+  });
+}
+
+// The same along a_i + a_j = S, in the logit of i; a_j = S - a_i is exact enough while a_j is not much the smaller one.
+template <class T>
+void newton_two(LocalQp<T>& qp, Index i, Index j, double quad) {
+  if (qp.a[j] < qp.a[i]) std::swap(i, j);
+  double S = qp.a[i] + qp.a[j], G = double(qp.G[i]) - qp.G[j], a = qp.a[i], u = qp.u[i], uj = qp.u[j];
+  double t = 0;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    t = increasing_root(-745, 745, qp.t[i], [&](double s) {
+      double p = sigmoid(s), x = u * p, rest = S - x;
+      if (rest <= 0) return std::pair{1e300, 1.0};
+      if (rest >= uj) return std::pair{-1e300, 1.0};
+      double slope = u * p * sigmoid(-s);
+      return std::pair{G + quad * (x - a) + s - std::log(rest / (uj - rest)), 1 + slope * (quad + curvature(rest, uj))};
+    });
+    if (u * sigmoid(t) <= 0.5 * S || attempt == 1) break;
+    std::swap(i, j);
+    G = -G, a = qp.a[i], u = qp.u[i], uj = qp.u[j];
+  }
+  set_entropy(qp, i, t);
+  double rest = S - qp.a[i];
+  qp.a[j] = rest;
+  qp.t[j] = std::log(rest / (uj - rest));
+}
+
+// The logistic loss: every variable is interior and the gradient is G + t. One variable a step, two under a sum constraint.
+template <class T>
+Index entropy_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop) {
+  const Steps<T>& pass = steps<T>();
+  std::vector<double> curve(qp.m);
+  for (Index k = 0; k < qp.m; ++k) curve[k] = curvature(qp.a[k], qp.u[k]);
+  Index n_steps = 0;
+  while (n_steps < max_steps) {
+    Index i = -1, j = -1;
+    double quad = 0;
+    if (qp.groups.empty()) {
+      double best = 0, worst = 0;
+      for (Index k = 0; k < qp.m; ++k) {
+        double h = std::abs(qp.G[k] + qp.t[k]), key = h * h / (qp.diagonal[k] + curve[k]);
+        worst = std::max(worst, h);
+        if (key > best) best = key, i = k;
+      }
+      if (worst <= eps || i < 0) break;
+      j = i;
+    } else {
+      double worst = eps;
+      Index begin = 0, end = 0;
+      for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
+        Index at = -1;
+        double low = kBlocked, high = -kBlocked;
+        for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
+          double h = qp.G[k] + qp.t[k];
+          if (h < low) low = h, at = k;
+          high = std::max(high, h);
+        }
+        if (high - low > worst) worst = high - low, i = at, begin = qp.groups[g], end = qp.groups[g + 1];
+      }
+      if (i < 0) break;
+      double low = qp.G[i] + qp.t[i], best = 0;
+      for (Index k = begin; k < end; ++k) {
+        double diff = qp.G[k] + qp.t[k] - low;
+        double q = std::max<double>(double(qp.diagonal[i]) + qp.diagonal[k] - 2 * double(qp.row(i)[k]), 0);
+        double key = diff * diff / (q + curve[i] + curve[k]);
+        if (diff > 0 && key > best) best = key, j = k, quad = q;
+      }
+      if (j < 0) break;
+    }
+    double ai = qp.a[i], aj = qp.a[j];
+    if (i == j)
+      set_entropy(qp, i, newton_one(qp, i));
+    else
+      newton_two(qp, i, j, quad);
+    curve[i] = curvature(qp.a[i], qp.u[i]);
+    curve[j] = curvature(qp.a[j], qp.u[j]);
+    pass.update(qp.G.data(), qp.row(i), qp.row(j), T(qp.a[i] - ai), i == j ? T(0) : T(qp.a[j] - aj), qp.ld);
+    if (++n_steps % kStopEvery == 0 && stop()) break;
+  }
+  return n_steps;
+}
+
+}  // namespace
+
+template <class T>
+void LocalQp<T>::resize(Index size) {
+  m = size;
+  ld = (size + kLanes - 1) / kLanes * kLanes;
+  Q.resize(static_cast<std::size_t>(m * ld));
+  // The padding never moves: it is blocked both ways.
+  G.assign(ld, T(0));
+  up.assign(ld, T(kBlocked));
+  down.assign(ld, T(kBlocked));
+  diagonal.assign(ld, T(1));
+  inverse.assign(ld, T(1));
+  a.assign(m, 0);
+  u.assign(m, 0);
+  t.assign(m, 0);
+  groups.clear();
+}
+
+template <class T>
+Index solve_local(LocalQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop) {
+  if (qp.entropy) return entropy_steps(qp, eps, max_steps, stop);
+  return qp.groups.empty() ? box_steps(qp, eps, max_steps, stop) : group_steps(qp, eps, max_steps, stop);
+}
+
+template struct LocalQp<float>;
+template struct LocalQp<double>;
+template Index solve_local(LocalQp<float>&, double, Index, const std::function<bool()>&);
+template Index solve_local(LocalQp<double>&, double, Index, const std::function<bool()>&);
+
+}  // namespace polymargin

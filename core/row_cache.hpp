@@ -1,0 +1,141 @@
+// Rows of K over a list of columns (data rows), kept while the memory lasts; the row used longest ago goes first.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "kernel_rows.hpp"
+
+namespace polymargin {
+
+// Uninitialised memory: pages are touched when rows are written, so a large budget costs nothing until it is used.
+template <class T>
+class Pages {
+ public:
+  explicit Pages(std::size_t count) : memory_(new T[count]) {
+#ifdef __linux__
+    // Large pages spare most of the page faults of a big matrix.
+    constexpr std::uintptr_t page = 1 << 21;
+    auto begin = (reinterpret_cast<std::uintptr_t>(memory_.get()) + page - 1) / page * page;
+    auto end = reinterpret_cast<std::uintptr_t>(memory_.get() + count) / page * page;
+    if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+  }
+  T* data() const { return memory_.get(); }
+
+ private:
+  std::unique_ptr<T[]> memory_;
+};
+
+template <class T>
+class RowCache {
+ public:
+  RowCache(const KernelBlocks<T>& K, std::vector<Index> columns, double bytes, Index least, int threads)
+      : K_(K), columns_(std::move(columns)), threads_(threads), m_(static_cast<Index>(columns_.size())) {
+    capacity_ = std::clamp<Index>(static_cast<Index>(bytes / (sizeof(T) * std::max<Index>(m_, 1))), std::min(least, m_), m_);
+    reserved_ = static_cast<std::size_t>(capacity_) * m_;
+    memory_ = std::make_unique<Pages<T>>(reserved_);
+    forget();
+  }
+
+  Index capacity() const { return capacity_; }
+  // The row at this position if it is kept, else null.
+  const T* kept(Index p) const { return slot_[p] < 0 ? nullptr : memory_->data() + slot_[p] * m_; }
+  const std::vector<Index>& columns() const { return columns_; }
+
+  // Pointers to the rows at these positions (at most `capacity` of them), valid until the next call.
+  void fetch(Span<const Index> at, std::vector<const T*>& rows) {
+    ++now_;
+    missing_.clear();
+    for (Index p : at) {
+      if (slot_[p] < 0)
+        missing_.push_back(p);
+      else
+        stamp_[slot_[p]] = now_;
+    }
+    if (!missing_.empty()) load();
+    rows.resize(at.size);
+    for (Index r = 0; r < at.size; ++r) rows[r] = memory_->data() + slot_[at[r]] * m_;
+  }
+
+  // Keeps the columns (and the rows) at these increasing positions; what was computed is moved, not lost.
+  void restrict_to(const std::vector<Index>& keep) {
+    Index m = static_cast<Index>(keep.size()), filled = 0;
+    std::vector<Index> owner(owner_.begin(), owner_.begin() + used_), renamed(m_, -1), columns(m);
+    for (Index k = 0; k < m; ++k) renamed[keep[k]] = k, columns[k] = columns_[keep[k]];
+    std::vector<Index> kept;
+    std::vector<std::uint64_t> stamps;
+    for (Index s = 0; s < used_; ++s) {
+      if (owner[s] < 0 || renamed[owner[s]] < 0) continue;
+      const T* from = memory_->data() + s * m_;
+      T* to = memory_->data() + filled * m;
+      for (Index k = 0; k < m; ++k) to[k] = from[keep[k]];  // never ahead of what is still to be read
+      kept.push_back(renamed[owner[s]]);
+      stamps.push_back(stamp_[s]);
+      ++filled;
+    }
+    columns_ = std::move(columns);
+    m_ = m;
+    capacity_ = std::min<Index>(m_, static_cast<Index>(reserved_ / std::max<Index>(m_, 1)));
+    forget();
+    used_ = filled;
+    for (Index s = 0; s < filled; ++s) owner_[s] = kept[s], slot_[kept[s]] = s, stamp_[s] = stamps[s];
+  }
+
+ private:
+  void forget() {
+    slot_.assign(m_, -1);
+    owner_.assign(capacity_, -1);
+    stamp_.assign(capacity_, 0);
+    used_ = 0;
+  }
+
+  void load() {
+    Index n = static_cast<Index>(missing_.size());
+    std::vector<Index> wanted(n);
+    for (Index r = 0; r < n; ++r) wanted[r] = columns_[missing_[r]];
+    Span<const Index> columns{columns_.data(), m_};
+    if (n == m_ && used_ == 0 && capacity_ == m_) {
+      K_.gram(columns, memory_->data(), m_, threads_);
+      for (Index r = 0; r < n; ++r) own(r, missing_[r]);
+      used_ = n;
+      return;
+    }
+    Index fresh = std::min(n, capacity_ - used_);
+    if (fresh > 0) {
+      K_.block({wanted.data(), fresh}, columns, memory_->data() + used_ * m_, m_, threads_);
+      for (Index r = 0; r < fresh; ++r) own(used_ + r, missing_[r]);
+      used_ += fresh;
+    }
+    if (fresh == n) return;
+    std::vector<Index> victims(capacity_);
+    std::iota(victims.begin(), victims.end(), Index(0));
+    std::nth_element(victims.begin(), victims.begin() + (n - fresh - 1), victims.end(),
+                     [&](Index a, Index b) { return stamp_[a] < stamp_[b]; });
+    for (Index r = fresh; r < n; ++r) {
+      Index s = victims[r - fresh];
+      K_.block({wanted.data() + r, 1}, columns, memory_->data() + s * m_, m_, threads_);
+      slot_[owner_[s]] = -1;
+      own(s, missing_[r]);
+    }
+  }
+
+  void own(Index slot, Index p) { owner_[slot] = p, slot_[p] = slot, stamp_[slot] = now_; }
+
+  const KernelBlocks<T>& K_;
+  std::vector<Index> columns_;
+  int threads_;
+  Index m_, capacity_ = 0, used_ = 0;
+  std::size_t reserved_ = 0;
+  std::unique_ptr<Pages<T>> memory_;
+  std::vector<Index> slot_, owner_, missing_;  // slot of a position, position in a slot
+  std::vector<std::uint64_t> stamp_;
+  std::uint64_t now_ = 0;
+};
+
+}  // namespace polymargin

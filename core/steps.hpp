@@ -1,0 +1,38 @@
+// The vector passes of the solvers, one table of functions per instruction set.
+#pragma once
+#include "data.hpp"
+
+namespace polymargin {
+
+constexpr Index kLanes = 16;     // local arrays are padded to a multiple of this
+constexpr double kBlocked = 1e30;  // added to the gradient of a variable that may not move that way
+
+struct Pick {
+  Index at = -1;
+  double key = 0;        // gain of the best candidate
+  double violation = 0;  // largest violation seen
+};
+
+struct Range {  // of the gradient in one group
+  Index lowest = -1;
+  double low = kBlocked, high = -kBlocked;  // min over those that may grow, max over those that may fall
+};
+
+template <class T>
+struct Steps {
+  // G += di Qi + dj Qj, then the variable with the largest gain violation^2 / Q_kk.
+  Pick (*box_first)(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T* down, const T* inverse, Index n);
+  // After the step s on i: the variable k with the largest further gain; c = 1 / Q_ii where i stays free, else 0.
+  Pick (*box_second)(const T* G, const T* Qi, T s, T c, const T* up, const T* down, const T* diagonal, Index n);
+  void (*update)(T* G, const T* Qi, const T* Qj, T di, T dj, Index n);
+  Range (*group_first)(const T* G, const T* up, const T* down, Index begin, Index end);
+  // The k that may fall with the largest (G_k - gi)^2 / (Q_ii + Q_kk - 2 Q_ik).
+  Pick (*group_second)(const T* G, const T* Qi, T gi, T dii, const T* down, const T* diagonal, Index begin, Index end);
+  // G[k] += sum_r coef[r] row_r[k] for k in [begin, end)
+  void (*add_rows)(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G);
+};
+
+template <class T>
+const Steps<T>& steps();
+
+}  // namespace polymargin

@@ -1,0 +1,213 @@
+// Compiled once per instruction set with VECTOR_BYTES set; only plain functions in a namespace of its own, no STL, so that no
+// inline function of another file is ever taken from here.
+#include "steps.hpp"
+
+namespace polymargin {
+namespace POLYMARGIN_ISA {
+
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<float> {
+  typedef float V __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+  typedef std::int32_t I __attribute__((vector_size(VECTOR_BYTES)));
+  typedef std::int32_t Int;
+};
+template <>
+struct Lanes<double> {
+  typedef double V __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+  typedef std::int64_t I __attribute__((vector_size(VECTOR_BYTES)));
+  typedef std::int64_t Int;
+};
+
+template <class T>
+using V = typename Lanes<T>::V;
+template <class T>
+using I = typename Lanes<T>::I;
+template <class T>
+constexpr int W = VECTOR_BYTES / sizeof(T);
+
+template <class T>
+inline V<T> load(const T* p) {
+  return *reinterpret_cast<const V<T>*>(p);
+}
+template <class T>
+inline void store(T* p, V<T> v) {
+  *reinterpret_cast<V<T>*>(p) = v;
+}
+template <class T>
+inline V<T> all(T x) {
+  return x - V<T>{};
+}
+template <class T>
+inline V<T> vmax(V<T> a, V<T> b) {
+  return a > b ? a : b;
+}
+template <class T>
+inline V<T> vmin(V<T> a, V<T> b) {
+  return a < b ? a : b;
+}
+template <class T>
+inline I<T> iota() {
+  I<T> v;
+  for (int l = 0; l < W<T>; ++l) v[l] = l;
+  return v;
+}
+
+// The best lane; the smaller index wins a tie, so that the choice does not depend on the vector width.
+template <class T>
+inline Pick best_lane(V<T> key, I<T> at) {
+  Pick pick;
+  pick.key = 0;
+  for (int l = 0; l < W<T>; ++l)
+    if (key[l] > pick.key || (key[l] == pick.key && key[l] > 0 && at[l] < pick.at)) {
+      pick.key = key[l];
+      pick.at = at[l];
+    }
+  return pick;
+}
+template <class T>
+inline T top_lane(V<T> v) {
+  T m = v[0];
+  for (int l = 1; l < W<T>; ++l) m = v[l] > m ? v[l] : m;
+  return m;
+}
+
+template <class T>
+Pick box_first(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T* down, const T* inverse, Index n) {
+  V<T> best = V<T>{}, worst = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  for (Index k = 0; k < n; k += W<T>, now += step) {
+    V<T> g = load(G + k) + di * load(Qi + k) + dj * load(Qj + k);
+    store(G + k, g);
+    V<T> v = vmax<T>(vmax<T>(-g - load(up + k), g - load(down + k)), V<T>{});
+    worst = vmax<T>(worst, v);
+    V<T> key = v * v * load(inverse + k);
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  Pick pick = best_lane<T>(best, at);
+  pick.violation = top_lane<T>(worst);
+  return pick;
+}
+
+template <class T>
+Pick box_second(const T* G, const T* Qi, T s, T c, const T* up, const T* down, const T* diagonal, Index n) {
+  V<T> best = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  const V<T> tiny = all<T>(T(1e-12));
+  for (Index k = 0; k < n; k += W<T>, now += step) {
+    V<T> q = load(Qi + k);
+    V<T> h = load(G + k) + s * q;
+    V<T> v = vmax<T>(vmax<T>(-h - load(up + k), h - load(down + k)), V<T>{});
+    V<T> key = v * v / vmax<T>(load(diagonal + k) - c * q * q, tiny);
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  return best_lane<T>(best, at);
+}
+
+template <class T>
+void update(T* G, const T* Qi, const T* Qj, T di, T dj, Index n) {
+  for (Index k = 0; k < n; k += W<T>) store(G + k, load(G + k) + di * load(Qi + k) + dj * load(Qj + k));
+}
+
+template <class T>
+Range group_first(const T* G, const T* up, const T* down, Index begin, Index end) {
+  Range range;
+  Index k = begin;
+  if (end - begin >= 2 * W<T>) {
+    V<T> low = all<T>(T(kBlocked)), high = all<T>(T(-kBlocked));
+    I<T> at = I<T>{}, now = iota<T>() + static_cast<typename Lanes<T>::Int>(begin);
+    const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+    for (; k + W<T> <= end; k += W<T>, now += step) {
+      V<T> g = load(G + k), lo = g + load(up + k);
+      auto better = lo < low;
+      low = better ? lo : low;
+      at = better ? now : at;
+      high = vmax<T>(high, g - load(down + k));
+    }
+    for (int l = 0; l < W<T>; ++l)
+      if (low[l] < range.low || (low[l] == range.low && at[l] < range.lowest)) {
+        range.low = low[l];
+        range.lowest = at[l];
+      }
+    range.high = top_lane<T>(high);
+  }
+  for (; k < end; ++k) {
+    T lo = G[k] + up[k], hi = G[k] - down[k];
+    if (lo < range.low) {
+      range.low = lo;
+      range.lowest = k;
+    }
+    if (hi > range.high) range.high = hi;
+  }
+  return range;
+}
+
+template <class T>
+Pick group_second(const T* G, const T* Qi, T gi, T dii, const T* down, const T* diagonal, Index begin, Index end) {
+  Pick pick;
+  Index k = begin;
+  const T tiny = T(1e-12);
+  if (end - begin >= 2 * W<T>) {
+    V<T> best = V<T>{};
+    I<T> at = I<T>{}, now = iota<T>() + static_cast<typename Lanes<T>::Int>(begin);
+    const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+    for (; k + W<T> <= end; k += W<T>, now += step) {
+      V<T> diff = vmax<T>(load(G + k) - load(down + k) - gi, V<T>{});
+      V<T> key = diff * diff / vmax<T>(dii + load(diagonal + k) - T(2) * load(Qi + k), all<T>(tiny));
+      auto better = key > best;
+      best = better ? key : best;
+      at = better ? now : at;
+    }
+    pick = best_lane<T>(best, at);
+  }
+  for (; k < end; ++k) {
+    T diff = G[k] - down[k] - gi;
+    if (diff <= 0) continue;
+    T quad = dii + diagonal[k] - T(2) * Qi[k];
+    T key = diff * diff / (quad > tiny ? quad : tiny);
+    if (key > pick.key) {
+      pick.key = key;
+      pick.at = k;
+    }
+  }
+  return pick;
+}
+
+typedef double D8 __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float F8 __attribute__((vector_size(32), aligned(4), may_alias));
+inline D8 wide8(const double* p) { return *reinterpret_cast<const D8*>(p); }
+inline D8 wide8(const float* p) { return __builtin_convertvector(*reinterpret_cast<const F8*>(p), D8); }
+
+template <class T>
+void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G) {
+  Index r = 0;
+  for (; r + 4 <= n_rows; r += 4) {
+    const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
+    const double ca = coef[r], cb = coef[r + 1], cc = coef[r + 2], cd = coef[r + 3];
+    Index k = begin;
+    for (; k + 8 <= end; k += 8) {
+      D8 g = wide8(G + k) + ca * wide8(a + k) + cb * wide8(b + k) + cc * wide8(c + k) + cd * wide8(d + k);
+      *reinterpret_cast<D8*>(G + k) = g;
+    }
+    for (; k < end; ++k) G[k] += ca * a[k] + cb * b[k] + cc * c[k] + cd * d[k];
+  }
+  for (; r < n_rows; ++r)
+    for (Index k = begin; k < end; ++k) G[k] += coef[r] * rows[r][k];
+}
+
+template <class T>
+constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>, group_first<T>, group_second<T>, add_rows<T>};
+extern const Steps<float> steps_float;
+extern const Steps<double> steps_double;
+const Steps<float> steps_float = table<float>;
+const Steps<double> steps_double = table<double>;
+
+}  // namespace POLYMARGIN_ISA
+}  // namespace polymargin

@@ -1,0 +1,57 @@
+// The vector arithmetic of one tile of kernel values, as a table of functions: one table per instruction set and type.
+//
+// A panel holds `lanes` rows of data feature by feature, panel[k * lanes + l]: its vectors run over rows, so the sum over
+// features is sequential in every lane. The other side of a tile is plain rows, whose values are broadcast.
+// This header and tile.inl hold no inline function of external linkage: the linker keeps one copy of such a function for the
+// whole program, which could be the copy made with AVX-512 instructions.
+#pragma once
+#include <cstdint>
+
+#include "data.hpp"
+#include "kernel.hpp"
+
+namespace polymargin {
+
+// The parameters of a kernel in the type of the arithmetic. rbf: gamma is in the scale of the packed rows already.
+template <class T>
+struct Formula {
+  KernelKind kind;
+  T gamma, coef0, offset;
+  int degree;
+};
+
+template <class T>
+struct TileOps {
+  const char* name;
+  int lanes;         // rows in a panel
+  int sparse_lanes;  // rows in a panel of sparse data
+  int rows;          // rows that `dots` takes at once
+
+  // One row of d values (float64 if wide), converted to T: (x - mean) * scale; mean and scale may be null.
+  void (*convert)(bool wide, const void* x, Index d, const float* mean, const T* scale, T* out);
+  // `lanes` such rows to a panel. A short panel repeats a row.
+  void (*pack)(bool wide, const void* const* x, Index d, const float* mean, const T* scale, T* panel);
+  // norms[l] (+)= sum_k panel[k, l]^2, the same operations as the dot of a row with itself.
+  void (*norms)(const T* panel, Index d, bool add, T* norms);
+  // sum_k x[k]^2, again the same operations.
+  T (*norm)(const T* x, Index n);
+  // tile[r, c] (+)= sum_k a[r, k] b[c, k], or sum_k |a[r, k] - b[c, k]| if l1; m <= rows, b in `panels` panels, each d * lanes.
+  void (*dots)(bool l1, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt);
+  // One row of n values times a panel of sparse_lanes: out[c] = sum_p value[p] panel[slot[p], c], or sum |value - panel|.
+  void (*sparse_dots)(bool l1, const std::int32_t* slot, const T* value, Index n, const T* panel, T* out);
+  // out[r, c] = k from the dots (l1 distances) in tile, squared norms of both sides; columns are padded to `lanes` in tile only.
+  void (*finish)(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms, const T* col_norms, T* out,
+                 Index ldo);
+  // out[c, r] = tile[r, c]
+  void (*transpose)(const T* tile, Index ldt, Index m, Index n, T* out, Index ldo);
+  // f[c] += sum_r alpha[r] tile[r, c], the sum in T; n is a multiple of `lanes`.
+  void (*accumulate)(const T* tile, Index ldt, Index m, Index n, const T* alpha, double* f);
+  // Where f[c] + b > best[c]: best and label become this class's.
+  void (*improve)(const double* f, double b, Index n, Index label, double* best, Index* labels);
+};
+
+// The best table that this processor runs; the environment variable POLYMARGIN_SIMD (base, avx2, avx512) can lower the choice.
+template <class T>
+const TileOps<T>& tile_ops();
+
+}  // namespace polymargin

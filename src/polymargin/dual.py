@@ -1,0 +1,364 @@
+"""From a row of the table of machines to a quadratic program, and from its solution to a certified model.
+
+    min  1/2 a'Qa - g'a + sum_i phi_i(a_i)     Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r_i     0 <= a <= u
+
+in the C form without further constraints, in the nu form with the sum of a fixed (T in all, or pi_c T in every class c where
+the machine has an exact intercept). Inside this module the variables are sorted by class.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from . import _core
+from .kernels import as_data
+from .machines import LOSSES, Loss, Machine
+
+SMALL = 2048  # up to this many rows the Gram matrix is float64: it is cheap, and small problems are solved to rounding error
+FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
+MAX_ROOT_STEPS = 60
+
+
+@dataclass
+class Solution:
+    """What a fit returns: the dual variables in the caller's row order, the model's constants, and how it went."""
+
+    alpha: np.ndarray
+    intercept: np.ndarray
+    rho: float
+    status: str
+    signalled: bool
+    n_iter: int
+    primal_objective: float
+    dual_objective: float
+    kkt_violation: float
+    n_kernel_evals: int
+    seconds: float
+
+    @property
+    def duality_gap(self) -> float:
+        """(primal - dual) / max(|primal|, |dual|)."""
+        scale = max(abs(self.primal_objective), abs(self.dual_objective))
+        if not np.isfinite(scale):
+            return float("inf")
+        return max(self.primal_objective - self.dual_objective, 0.0) / scale if scale > 0 else 0.0
+
+
+@dataclass
+class _Run:
+    """One compiled solver with its kernel rows, and what is left of the caller's limits."""
+
+    core: object
+    tol: float
+    relative: bool
+    max_iter: int
+    deadline: float
+    progress: Callable | None
+    n_iter: int = 0
+    signalled: bool = False
+
+    def solve(self, q: _Qp, alpha: np.ndarray, *, tol: float | None = None) -> dict:
+        out = self.core.solve(
+            q.linear, q.upper, q.ridge, q.sum, q.entropy, alpha,
+            self.tol if tol is None else tol, self.relative, max(self.max_iter - self.n_iter, 0),
+            max(self.deadline - time.monotonic(), 0.0), self._report(),
+        )  # fmt: skip
+        self.n_iter += out["n_iter"]
+        self.signalled |= out["signalled"]
+        return out
+
+    def _report(self) -> Callable | None:
+        if self.progress is None:
+            return None
+        begun = self.n_iter
+
+        def report(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
+            return bool(self.progress({"n_iter": begun + n_iter, "violation": violation, "dual": dual, "seconds": seconds}))
+
+        return report
+
+
+@dataclass
+class _Qp:
+    """g, u, r, and the sums that the variables of each group must have (None: no constraint)."""
+
+    linear: np.ndarray
+    upper: np.ndarray
+    ridge: np.ndarray
+    segments: np.ndarray
+    entropy: bool
+    sum: str = "none"
+    sums: np.ndarray | None = None
+
+    @property
+    def groups(self) -> np.ndarray:
+        return self.segments if self.sum == "per_class" else self.segments[[0, -1]]
+
+
+def solve(
+    machine: Machine,
+    X,
+    rows: np.ndarray,
+    y: np.ndarray,
+    n_classes: int,
+    kernel: dict,
+    *,
+    loss: str,
+    C: float,
+    nu: float | None,
+    intercept: str,
+    priors: np.ndarray | None,
+    weight: np.ndarray,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+    memory: float,
+    threads: int,
+    alpha0: np.ndarray | None = None,
+    progress: Callable | None = None,
+) -> Solution:
+    """Train a machine with one variable per example on ``X[rows]`` with class indices ``y`` and positive weights."""
+    start = time.monotonic()
+    T, order = n_classes, np.argsort(y, kind="stable")
+    segments = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=T))]).astype(np.int64)
+    same, other = machine.label_kernel(T)
+    form, weight = LOSSES[loss], weight[order]
+    strength = (C if nu is None else T / (nu * weight.sum())) * weight
+    if intercept == "regularised":
+        kernel = {**kernel, "offset": 1.0}
+    problem = _qp(form, strength, segments, target=form.target if nu is None else 0.0)
+    if nu is not None:
+        _check_nu(nu, intercept, priors, weight, segments, form)
+
+    def attempt(dtype: str, begin: np.ndarray | None) -> tuple[_Run, dict]:
+        core = _core.DualSolver(
+            as_data(X), kernel, np.ascontiguousarray(rows[order], dtype=np.int64), segments, same, other, dtype,
+            float(memory), int(threads),
+        )  # fmt: skip
+        deadline = start + (np.inf if time_limit is None else time_limit)
+        run = _Run(core, tol, nu is not None and not form.entropy, max_iter, deadline, progress)
+        if nu is None and intercept != "exact":
+            out = run.solve(problem, _start(problem, begin))
+            return run, out | {"b": np.zeros(T), "rho": 1.0, "extra": 0.0}
+        if nu is not None:
+            return run, _nu_form(run, problem, begin, T, _shares(priors, T) if intercept == "exact" else None)
+        return run, _exact_c_form(run, problem, begin, T, _shares(priors, T))
+
+    begin = None if alpha0 is None else np.asarray(alpha0, dtype=np.float64)[order]
+    dtype = _row_type(len(rows), tol, strength)
+    run, out = attempt(dtype, begin)
+    if out["status"] == "stalled" and dtype == "float32":
+        run, out = attempt("float64", out["alpha"])
+    alpha = np.empty(len(rows))
+    alpha[order] = out["alpha"]
+    b = out["b"]
+    if intercept == "regularised":
+        b = np.add.reduceat(out["alpha"], segments[:-1])
+    return Solution(
+        alpha=alpha, intercept=b, rho=out["rho"], status=out["status"], signalled=run.signalled, n_iter=run.n_iter,
+        primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=max(out["violation"], abs(out["extra"])),
+        n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
+    )  # fmt: skip
+
+
+def _row_type(n: int, tol: float, strength: np.ndarray) -> str:
+    # A float32 kernel value is wrong by about 1e-7; times the largest variable this must stay well below the tolerance.
+    precise = n <= SMALL or tol < FLOAT32_TOL or 1e-7 * strength.max() > 0.1 * tol
+    return "float64" if precise else "float32"
+
+
+def _qp(form: Loss, strength: np.ndarray, segments: np.ndarray, target: float) -> _Qp:
+    n = len(strength)
+    return _Qp(
+        linear=np.full(n, target),
+        upper=strength.copy() if form.box else np.full(n, np.inf),
+        ridge=1 / strength if form.ridge else np.zeros(n),
+        segments=segments,
+        entropy=form.entropy,
+    )
+
+
+def _shares(priors: np.ndarray | None, T: int) -> np.ndarray:
+    return np.full(T, 1 / T) if priors is None else np.asarray(priors, dtype=np.float64)
+
+
+def _check_nu(nu, intercept, priors, weight, segments, form: Loss) -> None:
+    """Is there a point inside the box with these sums? An infinite box always has one."""
+    if not form.box:
+        return
+    highest = 1.0
+    if intercept == "exact":
+        share = np.add.reduceat(weight, segments[:-1]) / weight.sum()
+        highest = float(np.min(share / _shares(priors, len(share))))
+    if nu > highest * (1 + 1e-12) or (form.entropy and nu >= highest):
+        edge = "below" if form.entropy else "at most"
+        cause = " (T times the share of the smallest class)" if intercept == "exact" and priors is None else ""
+        raise ValueError(
+            f"nu={nu:g} is infeasible for these data: expected 0 < nu and {edge} {highest:.6g}{cause}. "
+            "Lower nu, or use the C form (nu=None)."
+        )
+
+
+# --- starting points ------------------------------------------------------------------------------------------------------
+
+
+def _start(q: _Qp, begin: np.ndarray | None) -> np.ndarray:
+    """A point inside the box: the caller's, else zero (hinge) or the middle (logistic)."""
+    if q.entropy:
+        return 0.5 * q.upper if begin is None else np.clip(begin, 1e-12 * q.upper, (1 - 1e-12) * q.upper)
+    return np.zeros(len(q.upper)) if begin is None else np.clip(begin, 0, q.upper)
+
+
+def _start_with_sums(q: _Qp, begin: np.ndarray | None, cap: np.ndarray) -> np.ndarray:
+    """A point inside the box whose groups have the sums ``q.sums``, close to ``begin``; else few rows at their bound."""
+    groups, sums = q.groups, q.sums
+    room = np.add.reduceat(cap, groups[:-1])
+    if q.entropy:
+        if begin is None:
+            return cap * np.repeat(sums / room, np.diff(groups))
+        return _moved_inside(begin, cap, groups, sums)
+    if begin is None:
+        begin = np.zeros(len(cap))
+        turn = np.lexsort((np.arange(len(cap)), _rank_in(q.segments))) if len(sums) == 1 else np.arange(len(cap))
+        begin[turn] = _filled(cap[turn], groups, sums)
+        return begin
+    a = np.clip(begin, 0, cap)
+    for _ in range(50):
+        total = np.add.reduceat(a, groups[:-1])
+        if np.allclose(total, sums, rtol=1e-15, atol=0):
+            break
+        ratio = np.divide(sums, total, out=np.ones_like(sums), where=total > 0)
+        a = np.minimum(a * np.repeat(ratio, np.diff(groups)), cap)
+    return a + _filled(cap - a, groups, np.maximum(sums - np.add.reduceat(a, groups[:-1]), 0))
+
+
+def _moved_inside(a: np.ndarray, u: np.ndarray, groups: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """Shift the logits of each group by one number so that its sum is right: the interior point closest in entropy."""
+    p = np.clip(a / u, 1e-12, 1 - 1e-12)
+    t, size = np.log(p / (1 - p)), np.diff(groups)
+    low, high = np.full(len(sums), -100.0), np.full(len(sums), 100.0)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        total = np.add.reduceat(u / (1 + np.exp(-(t + np.repeat(middle, size)))), groups[:-1])
+        low, high = np.where(total < sums, middle, low), np.where(total < sums, high, middle)
+    inside = u / (1 + np.exp(-(t + np.repeat(0.5 * (low + high), size))))
+    return inside * np.repeat(sums / np.add.reduceat(inside, groups[:-1]), size)
+
+
+def _rank_in(segments: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... inside each class."""
+    return np.arange(segments[-1]) - np.repeat(segments[:-1], np.diff(segments))
+
+
+def _filled(room: np.ndarray, groups: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """Fill each group in order, every place up to its room, until the group has its sum."""
+    before = np.cumsum(room) - room
+    before -= np.repeat(before[groups[:-1]], np.diff(groups))
+    return np.clip(np.repeat(sums, np.diff(groups)) - before, 0, room)
+
+
+# --- the forms with sum constraints ---------------------------------------------------------------------------------------
+
+
+def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dict:
+    """sum a = T, or pi_c T in every class; the multipliers are rho, or r_c = rho - b_c with sum_c pi_c b_c = 0."""
+    cap = np.where(np.isfinite(q.upper), q.upper, np.divide(1, q.ridge, out=np.ones_like(q.ridge), where=q.ridge > 0))
+    if shares is None:
+        q = replace(q, sum="total", sums=np.array([float(T)]))
+    else:
+        q = replace(q, sum="per_class", sums=shares * T)
+    if not np.all(np.isfinite(q.upper)):
+        # An infinite box takes any sum: let one row in each group hold what is missing.
+        cap = np.maximum(cap, np.repeat(q.sums, np.diff(q.groups)))
+    out = run.solve(q, _start_with_sums(q, begin, cap))
+    r = np.asarray(out["multiplier"])
+    rho = float(r[0]) if shares is None else float(shares @ r)
+    b = np.zeros(T) if shares is None else rho - r
+    return out | {"rho": rho, "b": b, "extra": 0.0}
+
+
+def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
+    """The C form with class biases: every class sum is lam pi_c T with lam free, and sum_c pi_c r_c = 0 at the optimum.
+
+    The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1. The others are a
+    root over lam of the increasing function rho(lam) = sum_c pi_c r_c(lam), each point solved from the last one.
+    """
+    if not np.all(np.isfinite(q.upper)):
+        run.relative = True
+        flat = replace(q, linear=np.zeros_like(q.linear))
+        out = _nu_form(run, flat, begin, T, shares)
+        if out["rho"] <= 0:
+            return out
+        scale = 1 / out["rho"]
+        alpha, s = out["alpha"] * scale, (out["gradient"] - q.ridge * out["alpha"]) * scale
+        b = out["b"] * scale
+        primal, dual = _objectives(q, alpha, s, b)
+        return out | {"alpha": alpha, "b": b, "rho": 1.0, "primal": primal, "dual": dual, "violation": out["violation"] * scale}
+
+    q = replace(q, sum="per_class")
+    room = np.add.reduceat(q.upper, q.segments[:-1])
+    ceiling = float(np.min(room / (shares * T)))
+    inner = 0.25 * run.tol
+
+    def at(lam: float, begin) -> dict:
+        q.sums = lam * shares * T
+        out = run.solve(q, _start_with_sums(q, begin, q.upper), tol=inner)
+        r = np.asarray(out["multiplier"])
+        return out | {"lam": lam, "r": r, "rho": float(shares @ r)}
+
+    free = run.solve(replace(q, sum="none"), _start(q, begin), tol=max(run.tol, 0.1))
+    guess = np.add.reduceat(free["alpha"], q.segments[:-1]) @ shares
+    most = ceiling * (1 - 1e-9) if q.entropy else ceiling
+    low, high = 0.0, most  # rho < 0 at low; at the ceiling some class is full and its multiplier may rise without end
+    f_low, f_high = None, None
+    out = at(min(max(guess, 1e-3 * most), 0.999 * most if q.entropy else most), free["alpha"])
+    goal = 1e-12 if len(q.upper) <= 256 else 0.5 * run.tol
+    for _ in range(MAX_ROOT_STEPS):
+        if out["status"] != "solved" or abs(out["rho"]) <= goal:
+            break
+        lam = out["lam"]
+        if out["rho"] < 0:
+            if lam >= most:
+                break
+            low, f_low = lam, out["rho"]
+            f_high = None if f_high is None else 0.5 * f_high  # Illinois: no end of the bracket may rest for ever
+        else:
+            high, f_high = lam, out["rho"]
+            f_low = None if f_low is None else 0.5 * f_low
+        if high - low <= 1e-15 * high:
+            break
+        if f_low is None:
+            lam = 0.5 * high if low == 0 else 0.5 * (low + high)
+        elif f_high is None:
+            lam = min(2 * low, most)
+        else:
+            lam = (low * f_high - high * f_low) / (f_high - f_low)
+        out = at(lam, out["alpha"])
+
+    r, rho = out["r"].copy(), out["rho"]
+    if rho < 0 and out["lam"] >= most:
+        full = room <= out["lam"] * shares * T * (1 + 1e-8)
+        r[full] -= rho / shares[full].sum()
+        rho = 0.0
+    b = rho - r
+    s = out["gradient"] + q.linear - q.ridge * out["alpha"]
+    primal, dual = _objectives(q, out["alpha"], s, b)
+    return out | {"b": b, "rho": 1.0, "primal": primal, "dual": dual, "extra": rho}
+
+
+def _objectives(q: _Qp, a: np.ndarray, s: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Primal at w, b and dual at a in the C form; s are the scores of the own class against the mean, without b."""
+    short = q.linear - s - np.repeat(b, np.diff(q.segments))
+    if q.entropy:
+        loss = q.upper @ np.logaddexp(0, short)
+        inside = (a > 0) & (a < q.upper)
+        p = a[inside] / q.upper[inside]
+        entropy = q.upper[inside] @ (p * np.log(p) + (1 - p) * np.log1p(-p))
+    else:
+        short, entropy = np.maximum(short, 0), 0.0
+        loss = q.upper @ short if np.all(np.isfinite(q.upper)) else 0.5 * np.sum(short**2 / q.ridge)
+    return float(0.5 * a @ s + loss), float(q.linear @ a - 0.5 * a @ (s + q.ridge * a) - entropy)

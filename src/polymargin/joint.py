@@ -1,0 +1,353 @@
+"""Machines that learn all classes in one problem."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from . import dual, kernels
+from .checks import (
+    KERNEL,
+    NONE,
+    POSITIVE,
+    RUN,
+    Kind,
+    Name,
+    Number,
+    check_classes,
+    check_offered,
+    check_parameters,
+    check_priors,
+    check_rows,
+    check_sample_weight,
+    class_weights,
+    column_moments,
+    warn_if_badly_scaled,
+)
+from .machines import MACHINES
+from .progress import CallbackSupportMixin, Progress, announce, with_callbacks
+from .prototypes import PrototypeClassifier
+from .resources import budget, threads
+
+CONSTRAINTS = {
+    "machine": (Name(tuple(MACHINES)),),
+    "loss": (Name(("hinge", "squared_hinge", "logistic")),),
+    "C": (POSITIVE,),
+    "nu": (NONE, Number("a number in (0, 1]", above=0.0, most=1.0)),
+    "intercept": (Name(("auto", "none", "regularised", "exact")),),
+    "priors": (NONE, Kind("an array with one number per class", (np.ndarray, list, tuple))),
+    "solver": (Name(("auto", "smo", "ksk", "mdm")),),
+    **KERNEL,
+    **RUN,
+}
+
+WHAT_TO_DO = {
+    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; warm_start=True goes on from here",
+    "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; warm_start=True goes on from here",
+    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or accept a larger tol",
+    "interrupted": "the model is the best so far; warm_start=True goes on from here",
+}
+
+
+class JointSVC(CallbackSupportMixin, PrototypeClassifier):
+    r"""Kernel support vector machine that learns all classes in one problem.
+
+    `machine="scatter"` [1]_ gives class c the prototype :math:`w_c` and moves the prototypes away from their mean
+    :math:`\bar w`. With :math:`s_i = \langle w_{y_i} - \bar w, \phi(x_i) \rangle + b_{y_i}`, the own score of row i above the
+    mean score, T classes and weights :math:`\omega_i`:
+
+    .. math::
+
+        \text{C form:}\quad & \min_w\; \tfrac12 \sum_c \|w_c - \bar w\|^2 + C \sum_i \omega_i\, \ell(1 - s_i) \\
+        \nu\text{ form:}\quad & \min_{w, \rho}\; \tfrac12 \sum_c \|w_c - \bar w\|^2 - T \rho + \mu \sum_i \omega_i\, \ell(\rho - s_i),
+        \quad \mu = \frac{T}{\nu \sum_i \omega_i}
+
+    Its dual has one variable per row, whatever the number of classes, so 10,000 classes cost no more than two. With two classes
+    it is the binary machine at C/2, without or with bias.
+
+    Parameters
+    ----------
+    machine : {"scatter"}, default="scatter"
+        The joint problem.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        :math:`\ell(z)` is :math:`z_+`, :math:`z_+^2 / 2` or :math:`\ln(1 + e^z)`; the logistic loss has margin 0 in the C form.
+    C : float, default=1.0
+        Weight of the losses against the spread of the prototypes; not used when `nu` is given.
+    nu : float in (0, 1], default=None
+        The :math:`\nu` form: for the hinge without intercept, at most a share `nu` of the rows lie within the margin, and at least
+        a share `nu` are support vectors. With the exact intercept `nu` is at most :math:`T \min_c W_c / \sum_c W_c`,
+        :math:`W_c` the weight of class c; where only `class_weight` breaks this bound, :math:`W_c / \sum W` act as `priors`.
+    intercept : {"auto", "none", "regularised", "exact"}, default="auto"
+        "none": :math:`b_c = 0`. "regularised": k + 1 takes the place of k. "exact": free :math:`b_c`, one equality constraint per
+        class in the dual. "auto" is the machine's usual one, for scatter "none".
+    priors : array-like of shape (n_classes,), default=None
+        For the exact intercept: class c has the share :math:`\pi_c` of the dual's sum, and :math:`\sum_c \pi_c b_c = 0`.
+        None is 1/T for every class.
+    solver : {"auto"}, default="auto"
+        The method; scatter has one.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns their kernel values, of shape (n_X, n_Z).
+    gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
+        "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features. One number per feature is the ellipsoidal RBF.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial and the sigmoid kernel.
+    class_weight : dict or "balanced", default=None
+        Factors on the weights of the rows of a class; "balanced" gives all classes the same total weight.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions, in the unit of the margin (:math:`\nu` form: relative to :math:`\rho`).
+    max_iter : int, default=10_000_000
+        Largest number of steps of the solver; ordinary data stay far below.
+    time_limit : float, default=None
+        Seconds after which the solver stops.
+    memory : "auto", int or str, default="auto"
+        Memory for kernel values: bytes, or a string such as "512MB"; "auto" is half of the free memory.
+    n_jobs : int, default=None
+        Threads. None is all cores of the process, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib worker;
+        -1 is all cores.
+    warm_start : bool, default=False
+        Start from the dual solution of the last fit, if that had as many rows: after an interruption, or along a path of C.
+    random_state : int, default=None
+        Not used: nothing is random here. It is there for machines that draw samples.
+    verbose : int, default=0
+        1 shows a progress bar (rich, on a terminal) or a log line every five seconds, 2 a line for every report of the solver.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the training data with a positive coefficient, increasing.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
+        These rows; empty for `kernel="precomputed"`.
+    n_support_ : ndarray of shape (n_classes,)
+        Rows of each class with a coefficient above 1e-6 of its upper bound (squared hinge: of the largest coefficient).
+    dual_coef_ : sparse CSR array of shape (n_classes, n_SV)
+        The coefficient of support vector i, in the row of its class.
+    intercept_ : ndarray of shape (n_classes,)
+        :math:`b_c`; for the regularised intercept the part of the score that comes from the 1 in k + 1.
+    coef_ : ndarray of shape (n_classes, n_features)
+        :math:`w_c` for the linear kernel.
+    gamma_ : float or ndarray of shape (n_features,)
+        The kernel's gamma, None for kernels without one.
+    rho_ : float
+        The margin: a variable in the :math:`\nu` form, 1 in the C form.
+    status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted"}
+        Why the solver stopped.
+    n_iter_ : int
+        Steps of the solver.
+    primal_objective_, dual_objective_, duality_gap_ : float
+        Value of the problem above at the model, the lower bound on its minimum, and their relative difference.
+    kkt_violation_ : float
+        Violation of the optimality conditions that was reached.
+    n_kernel_evals_ : int
+        Kernel values that were computed.
+    fit_seconds_ : float
+        Duration of `fit`.
+    shape_fit_ : tuple of int
+        Shape of the training data.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had string column names.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and multi-class
+       extension of support vector machines", PLoS ONE 7(10), e42947, 2012: eq. 13 (primal), 7 and 15 to 17 (duals; with the
+       kernel of eq. 7 divided by T, and corrected ridge and logistic terms).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import JointSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = JointSVC(C=10).fit(X, y)
+    >>> model.predict(X[[0, 75, 149]])
+    array([0, 1, 2])
+    >>> model.status_, bool(model.duality_gap_ < 1e-2)
+    ('solved', True)
+    """
+
+    def __init__(
+        self,
+        machine: str = "scatter",
+        *,
+        loss: str = "hinge",
+        C: float = 1.0,
+        nu: float | None = None,
+        intercept: str = "auto",
+        priors: Any = None,
+        solver: str = "auto",
+        kernel: str | Callable = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Mapping | str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        time_limit: float | None = None,
+        memory: str | int = "auto",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.machine = machine
+        self.loss = loss
+        self.C = C
+        self.nu = nu
+        self.intercept = intercept
+        self.priors = priors
+        self.solver = solver
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JointSVC:
+        """Learn the prototypes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; float32 and float64 arrays in C order and CSR matrices are used without a copy. For
+            `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the rows: 2 is the same as a repeated row, 0 the same as a removed one.
+
+        Returns
+        -------
+        self : JointSVC
+            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is raised again.
+        """
+        begin = time.perf_counter()
+        intercept = self._check()
+        n_threads, memory = threads(self.n_jobs), budget(self.memory)
+        X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
+        sample_weight = check_sample_weight(sample_weight, len(y))
+        rows = np.flatnonzero(sample_weight)
+        classes, y_used = check_classes(y, rows)
+        plain = sample_weight[rows]
+        weight = plain * class_weights(self.class_weight, classes, y_used, plain)[y_used]
+        priors = check_priors(self.priors, intercept, len(classes))
+        if priors is None and intercept == "exact" and self.nu is not None and self.loss != "squared_hinge":
+            priors = self._shares(y_used, plain, weight)
+        gamma = self._gamma(X, sample_weight)
+        alpha0 = self._last_dual(rows, len(y)) if self.warm_start else None
+        width = X.nnz / len(y) if sp.issparse(X) else X.shape[1]
+        announce(len(rows), X.shape[1], width, len(classes), kernels.kind(self.kernel), n_threads, memory, self.verbose)
+        with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})) as progress:
+            solution = dual.solve(
+                MACHINES[self.machine],
+                X,
+                rows,
+                y_used,
+                len(classes),
+                kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X),
+                loss=self.loss,
+                C=float(self.C),
+                nu=self.nu,
+                intercept=intercept,
+                priors=priors,
+                weight=weight,
+                tol=float(self.tol),
+                max_iter=int(self.max_iter),
+                time_limit=self.time_limit,
+                memory=memory,
+                threads=n_threads,
+                alpha0=alpha0,
+                progress=progress if progress.wanted else None,
+            )
+            self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
+            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept)
+            self._set_report(solution, y_used, weight)
+            self.fit_seconds_ = time.perf_counter() - begin
+            progress.end(f"polymargin: {self._summary()}")
+        if solution.signalled:
+            raise KeyboardInterrupt
+        if progress.error is not None:
+            raise progress.error
+        if self.status_ != "solved":
+            warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _check(self) -> str:
+        """Check the parameters; returns what `intercept` stands for."""
+        check_parameters(self, CONSTRAINTS)
+        machine = MACHINES[self.machine]
+        intercept = machine.intercepts[0] if self.intercept == "auto" else self.intercept
+        check_offered("loss", self.loss, machine.losses, self.machine)
+        check_offered("intercept", intercept, machine.intercepts, self.machine)
+        check_offered("solver", self.solver, machine.solvers, self.machine)
+        for parameter in ("nu", "priors"):
+            if getattr(self, parameter) is not None and not getattr(machine, parameter):
+                raise ValueError(f'machine="{self.machine}" expected {parameter}=None, and found {getattr(self, parameter)!r}: it has no such form')
+        return intercept
+
+    def _gamma(self, X: Any, sample_weight: np.ndarray) -> Any:
+        """The kernel's gamma; on the way the columns are looked at, and bad scaling is warned about."""
+        if kernels.kind(self.kernel) in ("precomputed", "callable"):
+            return None
+        mean, variance = column_moments(X, sample_weight)
+        gamma = kernels.resolve_gamma(self.kernel, self.gamma, mean, variance, X.shape[1])
+        warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None)
+        return gamma
+
+    def _shares(self, y: np.ndarray, plain: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+        """Shares of the classes in the weight, where class weights alone leave a class too light for an equal class sum.
+
+        Equal sums 1 need mu W_c >= 1, that is nu <= T W_c / W, for every class. Sums T W_c / W are possible at every nu <= 1.
+        """
+        W, before = np.bincount(y, weight), np.bincount(y, plain)
+        short, short_before = (self.nu * w.sum() > len(w) * w.min() * (1 + 1e-12) for w in (W, before))
+        return W / W.sum() if short and not short_before else None
+
+    def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
+        """The dual solution of the last fit on the used rows, if that fit had n rows."""
+        if getattr(self, "shape_fit_", (None,))[0] != n or not hasattr(self, "dual_coef_"):
+            return None
+        alpha = np.zeros(n)
+        alpha[self.support_[self.dual_coef_.indices]] = self.dual_coef_.data
+        return alpha[rows]
+
+    def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        n_classes = len(self.classes_)
+        if self.loss == "squared_hinge":
+            box = solution.alpha.max(initial=0.0)
+        else:
+            box = weight * (self.C if self.nu is None else n_classes / (self.nu * weight.sum()))
+        self.n_support_ = np.bincount(y[solution.alpha > 1e-6 * box], minlength=n_classes).astype(np.int32)
+        self.rho_ = float(solution.rho)
+        self.status_ = str(solution.status)
+        self.n_iter_ = int(solution.n_iter)
+        self.primal_objective_ = float(solution.primal_objective)
+        self.dual_objective_ = float(solution.dual_objective)
+        self.duality_gap_ = float(solution.duality_gap)
+        self.kkt_violation_ = float(solution.kkt_violation)
+        self.n_kernel_evals_ = int(solution.n_kernel_evals)
+
+    def _summary(self) -> str:
+        return (
+            f"JointSVC ended with status {self.status_!r} after {self.n_iter_:,} steps and {self.fit_seconds_:.3g} s, with a violation of "
+            f"{self.kkt_violation_:.1e} (tol={self.tol:g}) and a duality gap of {self.duality_gap_:.1e}"
+        )

@@ -1,0 +1,84 @@
+"""Kernels by name and parameters, as the core takes them.
+
+    rbf         exp(-gamma ||x - z||^2), or exp(-sum_t gamma_t (x_t - z_t)^2) with one gamma per feature
+    linear      <x, z>                          poly       (gamma <x, z> + coef0)^degree
+    sigmoid     tanh(gamma <x, z> + coef0)      cosine     <x, z> / (||x|| ||z||)
+    laplacian   exp(-gamma ||x - z||_1)         precomputed, or any callable k(X, Z)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+KERNELS = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed")
+HAS_GAMMA = ("rbf", "poly", "sigmoid", "laplacian")
+BOUNDED = ("rbf", "cosine", "laplacian")  # |k| <= 1
+
+
+def kind(kernel: str | Callable) -> str:
+    return kernel if isinstance(kernel, str) else "callable"
+
+
+def resolve_gamma(kernel: str | Callable, gamma: Any, mean: np.ndarray | None, variance: np.ndarray | None, d: int) -> Any:
+    """The number, or the array with one number per feature, that gamma stands for; None for kernels without gamma.
+
+    "scale" is 1 / (d var), var the variance of all entries of X: their spread around one common mean, weights counting as
+    repetitions; 1 when all entries are equal. "auto" is 1 / d.
+    """
+    if kind(kernel) not in HAS_GAMMA:
+        return None
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1.0 / d
+        centre = mean.mean()
+        var = float((variance + (mean - centre) ** 2).mean())
+        # Equal entries leave a variance of rounding size, not always zero.
+        return 1.0 / (d * var) if var > (4 * np.finfo(float).eps * abs(centre)) ** 2 else 1.0
+    if np.ndim(gamma) == 0:
+        return float(gamma)
+    if kernel != "rbf":
+        raise ValueError(f'an array of gammas, one per feature, expected kernel="rbf", and found kernel="{kernel}": pass one number')
+    gammas = np.array(gamma, dtype=np.float64)
+    if gammas.shape != (d,):
+        raise ValueError(f"gamma expected one number per feature, shape ({d},), and found shape {gammas.shape}")
+    if not (np.all(np.isfinite(gammas)) and np.all(gammas >= 0) and np.any(gammas > 0)):
+        raise ValueError(f"gamma expected numbers >= 0, not all of them 0, and found {gammas.min():g} to {gammas.max():g}: a gamma of 0 drops a feature")
+    return gammas
+
+
+def record(kernel: str | Callable, gamma: Any, degree: int, coef0: float, A: Any = None, B: Any = None) -> dict[str, Any]:
+    """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on."""
+    per_feature = np.ndim(gamma) == 1
+    return {
+        "kind": kind(kernel),
+        "gamma": 1.0 if gamma is None or per_feature else float(gamma),
+        "gammas": gamma if per_feature else None,
+        "degree": int(degree),
+        "coef0": float(coef0),
+        "offset": 0.0,
+        "call": blocks(kernel, A, B) if callable(kernel) else None,
+    }
+
+
+def blocks(kernel: Callable, A: Any, B: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A callable kernel on some rows of A and some of B."""
+
+    def call(rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        K = np.ascontiguousarray(kernel(A[rows], B[cols]), dtype=np.float64)
+        if K.shape != (len(rows), len(cols)):
+            raise ValueError(
+                f"a callable kernel expected to return an array of shape ({len(rows)}, {len(cols)}), and found {K.shape}: "
+                f"return one row per row of its first argument and one column per row of its second"
+            )
+        return K
+
+    return call
+
+
+def as_data(X: Any) -> Any:
+    """Rows as the core takes them: the array itself, or the parts of a CSR matrix."""
+    return (X.data, X.indices, X.indptr, X.shape[1]) if sp.issparse(X) else X

@@ -1,0 +1,137 @@
+"""What every fitted machine with one variable per example is: a weighted set of support vectors per class.
+
+    f_c(x) = sum over the support vectors i of class c of  alpha_i k(x_i, x)  +  b_c
+
+`dual_coef_`, a CSR matrix of shape (n_classes, n_SV) with alpha_i at [y_i, i], is the whole model beside the support vectors: its
+three arrays are the alphas sorted by class, the support vectors' numbers in that order, and where each class begins. Scores are
+sums over these segments, so nothing of size n_SV x n_classes is built and 10,000 classes cost no more than two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _core, kernels
+from .checks import check_rows
+from .resources import threads
+
+# With few numbers in the support vectors float64 costs nothing.
+SMALL = 1 << 14
+# Linear machines are scored by their weight vectors up to this size, by their support vectors beyond.
+LARGEST_COEF = 1 << 28
+
+
+class PrototypeClassifier(ClassifierMixin, BaseEstimator):
+    """Scores and predictions of a fitted machine; a subclass has the parameters of a kernel, `tol` and `n_jobs`, and a `fit`."""
+
+    def _set_prototypes(self, X: Any, rows: np.ndarray, y: np.ndarray, alpha: np.ndarray, intercept: np.ndarray) -> None:
+        """Keep the rows of X with alpha > 0; `y` and `alpha` belong to `rows`."""
+        used = np.flatnonzero(alpha > 0)
+        order = np.argsort(y[used], kind="stable")
+        n_classes = len(self.classes_)
+        segments = np.concatenate(([0], np.cumsum(np.bincount(y[used], minlength=n_classes))))
+        self.support_ = rows[used]
+        self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
+        self.dual_coef_ = sp.csr_array((alpha[used][order], order, segments), shape=(n_classes, len(used)))
+        self.intercept_ = np.array(intercept, dtype=np.float64)
+        self._coef = self._weights() if self._has_weights() else None
+
+    def _has_weights(self) -> bool:
+        return self.kernel == "linear" and 8 * len(self.classes_) * self.n_features_in_ <= LARGEST_COEF
+
+    def _weights(self) -> np.ndarray:
+        product = self.dual_coef_ @ self.support_vectors_
+        return product.toarray() if sp.issparse(product) else product
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weight vectors of shape (n_classes, n_features): `X @ coef_.T + intercept_` are the scores (linear kernel only)."""
+        if self.kernel != "linear":
+            raise AttributeError(f"coef_ expected kernel='linear', and found kernel={self.kernel!r}")
+        check_is_fitted(self)
+        return self._coef if self._coef is not None else self._weights()
+
+    def _score_type(self) -> str:
+        """Type of the arithmetic, a matter of the model and never of the batch: a row has one score.
+
+        Sums are always float64. float32 kernel values err by about 1e-7 each; they serve where k is bounded and their sum over
+        the support vectors stays well under the solver's own tolerance.
+        """
+        bounded = self.kernel in kernels.BOUNDED
+        error = 1e-6 * np.linalg.norm(self.dual_coef_.data)
+        small = self.support_vectors_.shape[0] * self.support_vectors_.shape[1] <= SMALL
+        exact = not bounded or small or self.tol < 1e-5 or error > self.tol * abs(self.rho_)
+        return "float64" if exact else "float32"
+
+    def _expansion(self, X: Any) -> dict[str, Any]:
+        """The arguments of the core's `scores` and `argmax_scores` for the rows X."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fit=False, precomputed=self.kernel == "precomputed")
+        model = self.dual_coef_
+        vectors, kernel = self.support_vectors_, self.kernel
+        alpha, order, segments = model.data, model.indices, model.indptr
+        if self.kernel == "precomputed":
+            vectors, order = None, self.support_[order]
+        elif self._coef is not None:  # a linear machine has one vector per class
+            vectors, alpha = self._coef, np.ones(len(self._coef))
+            order, segments = np.arange(len(alpha)), np.arange(len(alpha) + 1)
+        return dict(
+            Z=kernels.as_data(X),
+            SV=kernels.as_data(vectors),
+            kernel=kernels.record(kernel, self.gamma_, self.degree, self.coef0, X, vectors),
+            sv_rows=order.astype(np.int64),
+            segments=segments.astype(np.int64),
+            alpha=np.asarray(alpha, dtype=np.float64),
+            intercept=self.intercept_,
+            dtype=self._score_type(),
+            n_jobs=threads(self.n_jobs),
+        )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes)
+            `f_c(x)` in the order of `classes_`. For two classes, of shape (n_samples,): `(f_1 - f_0) / 2`, positive for
+            `classes_[1]`, which is the value of the binary machine.
+        """
+        F = _core.scores(**self._expansion(X))
+        return (F[:, 1] - F[:, 0]) / 2 if len(self.classes_) == 2 else F
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes with the largest score; of equal ones the first in `classes_`.
+
+        Scores are compared as they are computed: an array of shape (n_samples, n_classes) is never built.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels, of the type that was passed to `fit`.
+        """
+        best = _core.argmax_scores(**self._expansion(X))
+        return self.classes_[best]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "dual_coef_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

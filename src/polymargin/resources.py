@@ -1,0 +1,104 @@
+"""What a fit may use: threads and memory."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from pathlib import Path
+
+import joblib
+import threadpoolctl
+from joblib.parallel import get_active_backend
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+@functools.cache
+def openmp() -> threadpoolctl.ThreadpoolController:
+    # Looking through the loaded libraries takes some ten milliseconds, asking the ones found takes none.
+    return threadpoolctl.ThreadpoolController().select(user_api="openmp")
+
+
+def threads(n_jobs: int | None) -> int:
+    """Threads to use: a positive number as given, -1 all cores, -2 all but one.
+
+    None is all cores of the process (its affinity mask and container quota), fewer where OMP_NUM_THREADS or threadpoolctl
+    ask for fewer, and 1 in a joblib worker, whose siblings use the other cores.
+    """
+    cores = joblib.cpu_count()
+    if n_jobs is not None:
+        return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+    if get_active_backend()[0].nesting_level:
+        return 1
+    limits = [lib["num_threads"] for lib in openmp().info()]
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if asked.strip().isdigit():
+        limits.append(int(asked))
+    return max(1, min([cores, *limits]))
+
+
+def budget(memory: str | float) -> int:
+    """Bytes to use: a number of them, a string such as "512MB" or "2 GiB", or "auto", half of what is free."""
+    if not isinstance(memory, str):
+        return int(memory)
+    if memory == "auto":
+        return max(free_memory() // 2, 64 * 10**6)
+    parts = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", memory, re.IGNORECASE)
+    if parts is None or parts[2].lower() not in UNITS:
+        raise ValueError(f'memory expected "auto", a number of bytes or a string such as "512MB" or "2GB", and found {memory!r}')
+    size = int(float(parts[1]) * UNITS[parts[2].lower()])
+    if size < 10**6:
+        raise ValueError(f'memory expected at least "1MB", and found {memory!r}, which is {size} bytes: give more')
+    return size
+
+
+def free_memory() -> int:
+    """Bytes that this process can still take without swapping, within the limits of its container."""
+    return max(0, min([system_memory(), *container_memory()]))
+
+
+def system_memory() -> int:
+    try:
+        return int(re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)[1]) * 1024
+    except (OSError, TypeError):
+        pass
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
+        try:
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+        except (ValueError, OSError, AttributeError):
+            continue
+    return 4 * 10**9
+
+
+def container_memory() -> list[int]:
+    """What the control groups of this process, versions 2 and 1, leave it: limit minus use, page cache not counted as use."""
+    left = []
+    for folder, limit, use in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        for group in own_groups(Path(folder)):
+            try:
+                most = (group / limit).read_text().strip()
+                if most == "max" or int(most) >= 2**60:
+                    continue
+                cache = re.search(r"^(?:total_)?inactive_file (\d+)", (group / "memory.stat").read_text(), re.MULTILINE)
+                left.append(int(most) - int((group / use).read_text()) + (int(cache[1]) if cache else 0))
+            except (OSError, ValueError):
+                continue
+    return left
+
+
+def own_groups(mount: Path) -> list[Path]:
+    """The process's control group under a mount point, and all its parents, whose limits hold as well."""
+    groups = [mount]
+    try:
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds in ("", "memory"):
+                inside = mount / path.lstrip("/")
+                groups += [inside, *(p for p in inside.parents if p.is_relative_to(mount))]
+    except (OSError, ValueError):
+        pass
+    return list(dict.fromkeys(groups))

@@ -1,0 +1,35 @@
+"""Fixtures that all tests share."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+# Session scope, so that Hypothesis tests may use it as well.
+@pytest.fixture(scope="session")
+def seed():
+    """The seed of every random test; POLYMARGIN_SEED=7 runs the suite on other random data."""
+    return int(os.environ.get("POLYMARGIN_SEED", "0"))
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """real_data(name) loads <name>.npz from the folder POLYMARGIN_DATA; without that folder the test is skipped."""
+    folder = os.environ.get("POLYMARGIN_DATA")
+    if not folder:
+        pytest.skip("needs real data sets: set POLYMARGIN_DATA to the folder that holds the .npz files")
+    if not Path(folder).is_dir():
+        pytest.skip(f"needs real data sets: POLYMARGIN_DATA is {folder!r}, which is not a folder")
+
+    def load(name):
+        with np.load(Path(folder) / f"{name}.npz", allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+
+    return load

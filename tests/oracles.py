@@ -1,0 +1,232 @@
+"""Slow and plain reference solutions, independent of the library: kernels, and the scatter machine by a conic solver.
+
+The scatter machine, with T classes, prototypes v_c that sum to zero, and s_i = <v_{y_i}, phi(x_i)> + b_{y_i}:
+
+    min  1/2 sum_c ||v_c||^2 - [nu form] T rho + sum_i u_i loss(m - s_i)
+
+    C form    u_i = C w_i,                 m = 1 (logistic: 0)
+    nu form   u_i = w_i T / (nu sum w),    m = rho, a variable
+    loss(z)   hinge max(0, z),  squared hinge max(0, z)^2 / 2,  logistic ln(1 + e^z)
+    b         exact intercept: free with sum_c pi_c b_c = 0;   regularised: K + 1 takes the place of K;   else 0
+
+Its dual, with Q_ij = ([y_i = y_j] - 1/T) k_ij:
+
+    max  [C form, not logistic] 1'a - 1/2 a'Qa - sum_i r(a_i, u_i)
+
+    r(a, u)   hinge 0 on [0, u],  squared hinge a^2 / (2u) on [0, inf),  logistic a ln(a/u) + (u - a) ln(1 - a/u) on [0, u]
+    sums      nu form: 1'a = T;   exact: the sum over class c is pi_c T (nu form), lambda pi_c T with lambda free (C form)
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+
+# Kernels: gamma is a number, or one number per feature for rbf.
+
+
+def rbf(X, Z, gamma=1.0):
+    return np.exp(-(gamma * (X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
+
+
+def linear(X, Z):
+    return X @ Z.T
+
+
+def poly(X, Z, gamma=1.0, degree=3, coef0=0.0):
+    return (gamma * (X @ Z.T) + coef0) ** degree
+
+
+def sigmoid(X, Z, gamma=1.0, coef0=0.0):
+    return np.tanh(gamma * (X @ Z.T) + coef0)
+
+
+def cosine(X, Z):
+    nx, nz = np.linalg.norm(X, axis=1), np.linalg.norm(Z, axis=1)
+    return (X / np.where(nx > 0, nx, 1)[:, None]) @ (Z / np.where(nz > 0, nz, 1)[:, None]).T
+
+
+def laplacian(X, Z, gamma=1.0):
+    return np.exp(-gamma * np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2))
+
+
+KERNELS = dict(rbf=rbf, linear=linear, poly=poly, sigmoid=sigmoid, cosine=cosine, laplacian=laplacian)
+
+
+def default_gamma(X, gamma):
+    """What gamma = "scale" and "auto" mean in scikit-learn."""
+    return {"scale": 1 / (X.shape[1] * X.var()), "auto": 1 / X.shape[1]}[gamma] if isinstance(gamma, str) else gamma
+
+
+def factor(K):
+    """F with K = F F', from the eigenvalues above rounding."""
+    e, U = np.linalg.eigh((K + K.T) / 2)
+    keep = e > 1e-14 * max(e.max(), 1e-300)
+    return U[:, keep] * np.sqrt(e[keep])
+
+
+def solve(objective, constraints):
+    """Optimal value by Clarabel at tight tolerances; a reduced-accuracy answer is accepted and left to the caller's checks."""
+    problem = cp.Problem(objective, constraints)
+    tight = dict(tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11, max_iter=500)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        problem.solve(solver=cp.CLARABEL, **tight)
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        raise RuntimeError(f"the reference solver ended with {problem.status!r}")
+    return float(problem.value)
+
+
+@dataclass
+class Optimum:
+    value: float  # of the primal at its minimum, or of the dual at its maximum: they are equal
+    alpha: np.ndarray = None  # dual only
+    scores: np.ndarray = None  # (n, T): <v_c, phi(x_i)>, without b; unique
+    b: np.ndarray = None  # primal only; unique where every class has a free support vector
+    rho: float = None  # primal only
+
+
+class Scatter:
+    """One problem of the module's docstring. K is the plain Gram matrix; y is 0 .. T-1; rows of weight 0 take no part."""
+
+    def __init__(self, K, y, *, loss="hinge", C=1.0, nu=None, intercept="none", priors=None, weights=None):
+        self.y, self.loss, self.nu = np.asarray(y), loss, nu
+        n, T = len(self.y), int(self.y.max()) + 1
+        w = np.ones(n) if weights is None else np.asarray(weights, float)
+        self.T, self.exact = T, intercept == "exact"
+        self.K = np.asarray(K, float) + (intercept == "regularised")
+        self.pi = np.full(T, 1 / T) if priors is None else np.asarray(priors, float)
+        self.u = C * w if nu is None else w * T / (nu * w.sum())
+        self.E = np.eye(T)[self.y]  # (n, T) indicators
+        self.Q = (self.E @ self.E.T - 1 / T) * self.K
+        self.on = np.flatnonzero(w > 0)
+
+    @property
+    def margin(self):
+        """m of the C form."""
+        return 0.0 if self.loss == "logistic" else 1.0
+
+    @property
+    def unit(self):
+        """Both problems are handed to the solver in this unit of alpha, v and the objective: a small C makes all three small."""
+        return min(1.0, self.u[self.on].mean())
+
+    # The conic solver's answers
+
+    def primal(self):
+        i, T = self.on, self.T
+        F = factor(self.K)
+        c = self.unit
+        V = c * cp.Variable((T, F.shape[1]))
+        b = cp.Variable(T) if self.exact else np.zeros(T)
+        rho = cp.Variable() if self.nu is not None else None
+        m = self.margin if rho is None else rho
+        z = m - cp.sum(cp.multiply(self.E[i], F[i] @ V.T), axis=1) - self.E[i] @ b
+        loss = dict(hinge=cp.pos, squared_hinge=lambda z: cp.square(cp.pos(z)) / 2, logistic=cp.logistic)[self.loss]
+        objective = cp.sum_squares(V) / 2 + self.u[i] @ loss(z) - (0 if rho is None else T * rho)
+        sums = [cp.sum(V, axis=0) == 0] + ([self.pi @ b == 0] if self.exact else [])
+        value = c * solve(cp.Minimize(objective / c), sums)
+        return Optimum(
+            value,
+            scores=F @ V.value.T,
+            b=b.value if self.exact else b,
+            rho=None if rho is None else float(rho.value),
+        )
+
+    def dual(self):
+        i, u, T = self.on, self.u[self.on], self.T
+        F = factor(self.Q[np.ix_(i, i)])
+        c = self.unit
+        a = c * cp.Variable(len(i), nonneg=True)
+        value = -cp.sum_squares(F.T @ a) / 2
+        if self.nu is None and self.loss != "logistic":
+            value += cp.sum(a)
+        if self.loss == "squared_hinge":
+            value -= cp.sum(cp.multiply(0.5 / u, cp.square(a)))
+        if self.loss == "logistic":
+            value -= cp.sum(cp.rel_entr(a, u) + cp.rel_entr(u - a, u))
+        rules = [] if self.loss == "squared_hinge" else [a / c <= u / c]
+        if self.exact:
+            total = T * (c * cp.Variable() if self.nu is None else 1)
+            rules += [self.E[i].T @ (a / c) == self.pi * total / c]
+        elif self.nu is not None:
+            rules += [cp.sum(a / c) == T / c]
+        best = c * solve(cp.Maximize(value / c), rules)
+        alpha = np.zeros(len(self.y))
+        alpha[i] = np.maximum(a.value, 0)
+        return Optimum(best, alpha=alpha, scores=self.scores(alpha))
+
+    # Values at a given model, by the formulas above
+
+    def scores(self, alpha, K=None):
+        """<v_c, phi(x)> for the rows x of K (default: the training rows), b left out."""
+        return (self.K if K is None else K) @ (alpha[:, None] * (self.E - 1 / self.T))
+
+    def primal_value(self, alpha, b=0.0, rho=None):
+        """Objective of the primal at v = v(alpha), b and rho."""
+        z = (self.margin if rho is None else rho) - self.Q @ alpha - self.E @ np.broadcast_to(b, self.T)
+        hinge = np.maximum(z, 0)
+        loss = dict(hinge=hinge, squared_hinge=hinge**2 / 2, logistic=np.logaddexp(0, z))[self.loss]
+        return alpha @ self.Q @ alpha / 2 + self.u @ loss - (0 if rho is None else self.T * rho)
+
+    def dual_value(self, alpha):
+        """Objective of the dual; feasibility is `infeasibility`'s business."""
+        value = -alpha @ self.Q @ alpha / 2 + (alpha.sum() if self.nu is None and self.loss != "logistic" else 0.0)
+        a, u = alpha[self.on], self.u[self.on]
+        if self.loss == "squared_hinge":
+            value -= (a**2 / (2 * u)).sum()
+        if self.loss == "logistic":
+            rest = np.maximum(u - a, 0)
+            value -= sum(p @ np.log(np.where(p > 0, p / u, 1.0)) for p in (a, rest))
+        return value
+
+    def infeasibility(self, alpha):
+        """The largest violation of the dual's constraints, relative to the largest alpha."""
+        sums, T = self.E.T @ alpha, self.T
+        out = [np.max(-alpha), 0.0]
+        if self.loss != "squared_hinge":
+            out += [np.max(alpha - self.u)]
+        if self.exact:
+            total = alpha.sum() if self.nu is None else T
+            out += [np.max(np.abs(sums - self.pi * total))]
+        elif self.nu is not None:
+            out += [abs(alpha.sum() - T)]
+        return max(out) / alpha.max()
+
+    def gradient(self, alpha):
+        """g with the optimality conditions g_i + b_{y_i} >= m where alpha_i can grow, <= m where it can shrink."""
+        g, i = self.Q @ alpha, self.on
+        if self.loss == "squared_hinge":
+            g[i] += alpha[i] / self.u[i]
+        if self.loss == "logistic":
+            g[i] += np.log(alpha[i]) - np.log(self.u[i] - alpha[i])
+        return g
+
+    def up_low(self, alpha):
+        """Rows whose alpha can grow, rows whose alpha can shrink; within 1e-12 of its bound alpha is at it."""
+        on = np.isin(np.arange(len(self.y)), self.on)
+        top = np.inf if self.loss == "squared_hinge" else self.u * (1 - 1e-12)
+        return on & (alpha < top), on & (alpha > 0)
+
+    def residual(self, alpha, b=0.0, rho=None):
+        """The largest violation of the optimality conditions at this model, in units of the margin m."""
+        d = self.gradient(alpha) + self.E @ np.broadcast_to(b, self.T) - (self.margin if rho is None else rho)
+        up, low = self.up_low(alpha)
+        return max(0.0, np.max(-d[up], initial=0), np.max(d[low], initial=0))
+
+    def spread(self, alpha):
+        """max g over the rows that can shrink - min g over those that can grow, within each sum constraint (it must be <= 0)."""
+        g, (up, low) = self.gradient(alpha), self.up_low(alpha)
+        groups = [self.y == c for c in range(self.T)] if self.exact else [np.ones(len(g), bool)]
+        gaps = [np.max(g[q & low]) - np.min(g[q & up]) for q in groups if (q & low).any() and (q & up).any()]
+        return max(0.0, *gaps) if gaps else 0.0
+
+
+def binary_svc(K, s, C, bias):
+    """Decision values of min 1/2 ||w||^2 + C sum max(0, 1 - s_i (<w, phi_i> + b)) for signs s; b = 0 without bias."""
+    F = factor(K)
+    w, b = cp.Variable(F.shape[1]), (cp.Variable() if bias else 0.0)
+    f = F @ w + b
+    solve(cp.Minimize(cp.sum_squares(w) / 2 + C * cp.sum(cp.pos(1 - cp.multiply(s, f)))), [])
+    return f.value

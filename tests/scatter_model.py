@@ -1,0 +1,84 @@
+"""A fitted scatter machine read back as the oracle's problem and variables, and what must hold for any of them."""
+
+import numpy as np
+import pytest
+from oracles import KERNELS, Scatter, default_gamma
+
+
+def naive_kernel(X, Z, kernel="rbf", gamma="scale", degree=3, coef0=0.0):
+    """k between X and the training rows Z by the naive formulas."""
+    if kernel == "precomputed":
+        return X
+    options = dict(gamma=default_gamma(Z, gamma), degree=degree, coef0=coef0)
+    takes = dict(rbf=["gamma"], laplacian=["gamma"], sigmoid=["gamma", "coef0"], poly=["gamma", "degree", "coef0"])
+    return KERNELS[kernel](X, Z, **{k: options[k] for k in takes.get(kernel, [])})
+
+
+def problem(est, X, y, weights=None):
+    """The oracle's problem with the estimator's parameters."""
+    K = naive_kernel(X, X, est.kernel, est.gamma, est.degree, est.coef0)
+    intercept = "none" if est.intercept == "auto" else est.intercept
+    form = dict(C=est.C, nu=est.nu, intercept=intercept, priors=est.priors)
+    return Scatter(K, np.unique(y, return_inverse=True)[1], loss=est.loss, weights=weights, **form)
+
+
+def alphas(est, y):
+    """One alpha per training row, from dual_coef_ (n_classes, n_SV), whose column of row i holds alpha_i at y_i and nothing else."""
+    B = est.dual_coef_.tocsc()
+    assert B.shape == (len(est.classes_), len(est.support_))
+    assert np.all(np.diff(est.support_) > 0)
+    B.eliminate_zeros()
+    assert np.all(np.diff(B.indptr) == 1)
+    np.testing.assert_array_equal(est.classes_[B.indices], np.asarray(y)[est.support_])
+    alpha = np.zeros(len(y))
+    alpha[est.support_] = B.data
+    return alpha
+
+
+def centred(est, Z):
+    """f_c - fbar of the rows Z, (m, T) also for two classes."""
+    F = est.decision_function(Z)
+    return np.column_stack([-F, F]) if F.ndim == 1 else F - F.mean(axis=1, keepdims=True)
+
+
+def rho_of(est):
+    return float(est.rho_) if est.nu is not None else None
+
+
+def free_b(est, p):
+    """The b of the oracle's problem; the regularised intercept is part of its kernel."""
+    return est.intercept_ if p.exact else 0.0
+
+
+def assert_honest(est, X, y, weights=None, optimum=None):
+    """The reported figures are those of the returned model by the naive formulas, and bound the true ones.
+
+    optimum: the optimal value of the problem, where the caller knows it.
+    """
+    p, alpha, rho = problem(est, X, y, weights), alphas(est, y), rho_of(est)
+    b = free_b(est, p)
+    P, D = est.primal_objective_, est.dual_objective_
+    size = abs(P) + alpha @ p.Q @ alpha + (0 if rho is None else p.T * abs(rho))
+    assert p.infeasibility(alpha) < 1e-9
+    if p.exact:
+        assert abs(p.pi @ b) < 1e-9 * (1 + np.abs(b).max())
+    assert pytest.approx(p.primal_value(alpha, b, rho), abs=1e-9 * size) == P
+    assert pytest.approx(p.dual_value(alpha), abs=1e-9 * size) == D
+    assert est.duality_gap_ == pytest.approx((P - D) / max(abs(P), abs(D)), rel=1e-6, abs=1e-12)
+    assert est.duality_gap_ > -1e-9 * size / abs(P)
+    if optimum is not None:
+        assert optimum - 1e-8 * size <= P <= optimum + est.duality_gap_ * max(abs(P), abs(D)) + 1e-8 * size
+        assert optimum + 1e-8 * size >= D >= optimum - est.duality_gap_ * max(abs(P), abs(D)) - 1e-8 * size
+    assert_violation(est, p, alpha, b, rho)
+
+
+def assert_violation(est, p, alpha, b, rho):
+    """kkt_violation_ is the naive one: never smaller than the model's residual, never larger than the spread of the gradients."""
+    unit = 1.0 if rho is None or p.loss == "logistic" else rho
+    residual = p.residual(alpha, b, rho) / unit
+    assert est.kkt_violation_ >= residual - 1e-9
+    if p.exact or rho is not None:
+        assert est.kkt_violation_ <= max(p.spread(alpha) / unit, residual) + 1e-9
+    else:
+        assert est.kkt_violation_ <= residual + 1e-9
+    assert est.status_ != "solved" or est.kkt_violation_ <= est.tol

@@ -1,0 +1,162 @@
+"""Wrong parameters and wrong data: one sentence that says what was expected, what was found and what to do."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from data_sets import iris
+
+from polymargin import JointSVC
+
+X, y = iris()
+
+
+def refused(message, X=X, y=y, sample_weight=None, **parameters):
+    with pytest.raises(ValueError, match=message) as caught:
+        JointSVC(**parameters).fit(X, y, sample_weight=sample_weight)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (dict(machine="scater"), 'expected machine to be .*found \'scater\'; did you mean "scatter"'),
+        (dict(kernel="rbff"), 'expected kernel to be one of .*found \'rbff\'; did you mean "rbf"'),
+        (dict(kernel="Gaussian"), 'did you mean "rbf"'),
+        (dict(kernel="Linear"), 'did you mean "linear"'),
+        (dict(kernel=None), "expected kernel to be .*found None"),
+        (dict(loss="hinge2"), 'did you mean "hinge"'),
+        (dict(loss="squared-hinge"), 'did you mean "squared_hinge"'),
+        (dict(intercept="regularized"), 'did you mean "regularised"'),
+        (dict(intercept=True), "expected intercept to be .*found True"),
+        (dict(solver="sm"), 'did you mean "smo"'),
+        (dict(solver="ksk"), 'machine="scatter" expected solver to be .*found "ksk"'),
+        (dict(C=0), "expected C to be a number > 0, and found 0"),
+        (dict(C=-1.0), "expected C to be a number > 0, and found -1.0"),
+        (dict(C=np.inf), "expected C to be a number > 0, and found inf"),
+        (dict(C="1"), "expected C to be a number > 0, and found '1'"),
+        (dict(nu=0.0), r"expected nu to be None, or a number in \(0, 1\], and found 0.0"),
+        (dict(nu=1.5), "and found 1.5"),
+        (dict(gamma=0.0), "expected gamma to be .*a number > 0.*found 0.0"),
+        (dict(gamma=-1), "expected gamma to be .*found -1"),
+        (dict(gamma="scaled"), 'did you mean "scale"'),
+        (dict(gamma=[1.0, 2.0]), r"gamma expected one number per feature, shape \(4,\), and found shape \(2,\)"),
+        (dict(gamma=[1.0, 2.0, -1.0, 0.0]), "gamma expected numbers >= 0.*found -1 to 2"),
+        (dict(gamma=np.zeros(4)), "not all of them 0"),
+        (dict(gamma=np.ones(4), kernel="poly"), 'expected kernel="rbf", and found kernel="poly"'),
+        (dict(degree=0), "expected degree to be an integer >= 1, and found 0"),
+        (dict(degree=2.5), "expected degree to be an integer >= 1, and found 2.5"),
+        (dict(coef0=np.nan), "expected coef0 to be a finite number, and found nan"),
+        (dict(tol=0.0), "expected tol to be a number > 0, and found 0.0"),
+        (dict(max_iter=-1), "expected max_iter to be an integer >= 1, and found -1"),
+        (dict(time_limit=0), "expected time_limit to be None, or a number of seconds > 0, and found 0"),
+        (dict(memory="lots"), "memory expected .*found 'lots'"),
+        (dict(memory="10kB"), "memory expected at least \"1MB\", and found '10kB', which is 10000 bytes"),
+        (dict(memory=1000), "expected memory to be a number of bytes >= 1000000.*found 1000"),
+        (dict(n_jobs=0), "expected n_jobs to be None, or an integer other than 0, and found 0"),
+        (dict(class_weight="balance"), 'did you mean "balanced"'),
+        (dict(class_weight={0: -1.0}), "class_weight expected numbers > 0, and found -1 for class 0"),
+        (dict(class_weight={"0": 2.0}), r"class_weight expected the classes \[0, 1, 2\] as keys, and found '0'"),
+        (dict(warm_start="yes"), "expected warm_start to be True or False, and found 'yes'"),
+        (dict(verbose=-1), "expected verbose to be .*found -1"),
+        (dict(priors=[0.5, 0.5], intercept="exact"), r"priors expected one number per class, shape \(3,\), and found shape \(2,\)"),
+        (dict(priors=[0.5, 0.5, 0.0], intercept="exact"), "priors expected numbers > 0, and found 0"),
+        (dict(priors=[0.5, 0.5, 0.5], intercept="exact"), "priors expected to sum to 1, and found a sum of 1.5"),
+        (dict(priors=[0.2, 0.3, 0.5]), 'priors expected intercept="exact".*found intercept="none"'),
+        (dict(nu=0.5, intercept="exact", priors=[0.8, 0.1, 0.1]), "nu=0.5 is infeasible.*at most 0.41"),
+    ],
+)
+def test_parameters(parameters, message):
+    refused(message, **parameters)
+
+
+def test_infeasible_nu_names_the_feasible_range():
+    keep = np.r_[0:10, 50:150]  # ten rows of the first class
+    refused("nu=0.5 is infeasible.*at most 0.27", X[keep], y[keep], nu=0.5, intercept="exact")
+    JointSVC(nu=0.27, intercept="exact").fit(X[keep], y[keep])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_values_that_are_not_finite(bad, form):
+    spoilt = X.copy()
+    spoilt[3, 1] = bad
+    refused("NaN|infinity", form(spoilt))
+    model = JointSVC().fit(X, y)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        model.predict(form(spoilt))
+
+
+def test_one_class():
+    refused("y expected at least 2 classes, and found 1 class", y=np.zeros(len(X)))
+    refused("found 1 class .*after rows of weight zero were removed", sample_weight=(y == 1).astype(float))
+
+
+def test_one_row():
+    refused("1 class.*n_samples=1", X[:1], y[:1])
+
+
+def test_rows_and_labels_that_do_not_match():
+    refused("inconsistent numbers of samples", y=y[:-1])
+    refused("inconsistent numbers of samples", X[:2], ["a", "b", "c"])  # fewer rows than classes
+
+
+def test_labels_that_are_no_classes():
+    refused("continuous", y=X[:, 0])
+    refused("y", y=None)
+    refused("NaN", y=np.where(y == 0, np.nan, y))
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "message"),
+    [
+        (np.r_[-1.0, np.ones(149)], "sample_weight expected numbers >= 0, and found -1 in row 0"),
+        (np.ones(10), r"sample_weight expected one number per row, shape \(150,\), and found shape \(10,\)"),
+        (np.ones((150, 2)), "sample_weight"),
+        (np.zeros(150), "all weights to be zero"),
+        (np.r_[np.nan, np.ones(149)], "sample_weight.*NaN"),
+        (-1.0, "sample_weight expected numbers >= 0"),
+    ],
+)
+def test_sample_weights(sample_weight, message):
+    with pytest.raises(ValueError, match=message):
+        JointSVC().fit(X, y, sample_weight=sample_weight)
+
+
+def test_number_of_features_in_predict():
+    model = JointSVC().fit(X, y)
+    for method in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match="X has 3 features, but JointSVC is expecting 4 features"):
+            method(X[:, :3])
+
+
+def test_precomputed_kernels_that_do_not_fit():
+    refused(r"expected a square matrix of shape \(n_samples, n_samples\) in fit, and found \(150, 4\)", kernel="precomputed")
+    K = X @ X.T
+    model = JointSVC(kernel="precomputed").fit(K, y)
+    with pytest.raises(ValueError, match="X has 4 features, but JointSVC is expecting 150 features"):
+        model.predict(K[:, :4])
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        JointSVC(kernel="precomputed").fit(sp.csr_array(K), y)
+
+
+def test_callable_kernels_that_return_something_else():
+    refused(r"callable kernel expected to return an array of shape", kernel=lambda A, B: A @ A.T[:, :1])
+
+    class Broken(Exception):
+        pass
+
+    def broken(A, B):
+        raise Broken
+
+    with pytest.raises(Broken):
+        JointSVC(kernel=broken).fit(X, y)
+
+
+def test_a_failed_fit_leaves_no_half_model():
+    model = JointSVC(nu=0.99, intercept="exact")
+    with pytest.raises(ValueError, match="infeasible"):
+        model.fit(X[30:], y[30:])
+    with pytest.raises(ValueError, match="not fitted"):  # NotFittedError is one
+        model.predict(X)
+    with pytest.raises(AttributeError, match="coef_ expected kernel='linear'"):
+        JointSVC().fit(X, y).coef_  # noqa: B018

@@ -1,0 +1,134 @@
+"""Ctrl-C during a fit: it stops within a second, the model is there, and KeyboardInterrupt is raised again."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from data_sets import blobs
+
+from polymargin import JointSVC
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+
+
+class CtrlC:
+    """Sends SIGINT to this process after some seconds, and knows when."""
+
+    def __init__(self, seconds):
+        self.timer = threading.Timer(seconds, self.press)
+        self.pressed = None
+
+    def press(self):
+        self.pressed = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def __enter__(self):
+        self.timer.start()
+        return self
+
+    def __exit__(self, *_):
+        self.timer.cancel()
+        self.timer.join()
+
+
+def endless(n=3000, **parameters):
+    """A fit that takes very much longer than the test: noise, a huge C and a tiny tolerance."""
+    X, y = blobs([n // 3] * 3, 5, seed=0, spread=3.0)
+    return JointSVC(**{"C": 1e6, "tol": 1e-10, "time_limit": 60.0, **parameters}), X, y
+
+
+def interrupted(model, X, y, after=0.6):
+    with CtrlC(after) as ctrl_c, pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    delay = time.perf_counter() - ctrl_c.pressed
+    assert delay < 1.0
+    assert model.status_ == "interrupted"
+    F = model.decision_function(X[:50])
+    assert F.shape == (50, 3) and np.all(np.isfinite(F))
+    assert model.kkt_violation_ > model.tol and model.n_iter_ >= 1
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(),
+        dict(memory="1MB"),
+        dict(loss="squared_hinge"),
+        dict(loss="logistic"),
+        dict(nu=0.1),
+        dict(intercept="exact"),
+        dict(verbose=2),
+    ],
+    ids=str,
+)
+def test_ctrl_c(parameters, capfd):
+    interrupted(*endless(**parameters))
+
+
+def test_ctrl_c_while_the_gram_matrix_is_computed():
+    X, y = blobs([8000] * 3, 200, seed=0)
+    model = JointSVC(time_limit=60.0, n_jobs=1, memory="4GB")
+    with CtrlC(0.3) as ctrl_c, pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert time.perf_counter() - ctrl_c.pressed < 1.0
+    assert model.status_ == "interrupted" and len(model.predict(X[:5])) == 5
+
+
+def test_ctrl_c_in_a_callable_kernel():
+    def slow(A, B):
+        time.sleep(0.05)
+        return np.exp(-((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
+
+    model, X, y = endless(600, kernel=slow)
+    with CtrlC(0.3) as ctrl_c, pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert time.perf_counter() - ctrl_c.pressed < 1.0
+
+
+def test_a_fit_goes_on_after_ctrl_c():
+    model, X, y = endless(warm_start=True, tol=1e-3, C=1e4)
+    try:
+        with CtrlC(0.3):
+            model.fit(X, y)
+    except KeyboardInterrupt:
+        assert model.status_ == "interrupted"
+    before = model.dual_objective_
+    with CtrlC(2.0), pytest.raises(KeyboardInterrupt):
+        model.set_params(tol=1e-12, C=1e4).fit(X, y)
+    assert model.dual_objective_ >= before * (1 - 1e-9)
+
+
+def test_time_limit_is_kept():
+    model, X, y = endless(time_limit=0.5)
+    with pytest.warns(Warning, match="time_limit"):
+        model.fit(X, y)
+    assert 0.4 < model.fit_seconds_ < 1.5
+
+
+def test_ctrl_c_in_a_program():
+    program = textwrap.dedent("""
+        import numpy as np
+        from polymargin import JointSVC
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(3000, 5)), np.arange(3000) % 3
+        model = JointSVC(C=1e6, tol=1e-10, time_limit=60.0)
+        print("ready", flush=True)
+        try:
+            model.fit(X, y)
+        except KeyboardInterrupt:
+            print(model.status_, len(model.predict(X)))
+    """)
+    run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert run.stdout.readline() == "ready\n"
+    time.sleep(0.8)
+    begin = time.perf_counter()
+    run.send_signal(signal.SIGINT)
+    answer = run.communicate(timeout=60)[0]
+    assert answer == "interrupted 3000\n" and run.returncode == 0
+    assert time.perf_counter() - begin < 2.0

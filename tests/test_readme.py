@@ -1,0 +1,77 @@
+"""What the documents print must run: Python blocks, make targets, docstring examples and the demo."""
+
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import polymargin
+from polymargin import demo
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/index.md"]
+
+
+def blocks(document, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
+
+
+PYTHON = [(document, code) for document in DOCUMENTS for code in blocks(document, "python")]
+
+
+@pytest.mark.parametrize("document, code", PYTHON, ids=[f"{d}-{i}" for i, (d, _) in enumerate(PYTHON)])
+def test_python_blocks_run(document, code, capsys):
+    exec(compile(code, document, "exec"), {"__name__": "__main__"})
+    # A comment after a print is what it prints.
+    said = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    assert not said or capsys.readouterr().out.splitlines() == said
+
+
+def test_readme_has_an_example():
+    assert [d for d, _ in PYTHON].count("README.md") >= 1
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_make_targets_exist(document):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    text = (ROOT / document).read_text()
+    named = set(re.findall(r"`make ([a-z]+)", text)) | set(re.findall(r"^make ([a-z]+)", text, re.MULTILINE))
+    assert named <= targets, f"{document} names make targets that do not exist: {named - targets}"
+    if document != "docs/index.md":
+        assert {"demo", "test"} <= named
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_named_files_exist(document):
+    named = re.findall(r"\b((?:core|src|docs|tests|benchmarks)/[\w./-]*\w)", (ROOT / document).read_text())
+    missing = {name for name in named if not (ROOT / name).exists()}
+    assert not missing, f"{document} names files that do not exist: {missing}"
+
+
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.iter_modules(polymargin.__path__) if m.name != "_core"])
+def test_docstring_examples(name):
+    module = importlib.import_module(f"polymargin.{name}")
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).failed == 0
+
+
+def test_demo_prints_every_machine_and_what_to_try_next():
+    out = io.StringIO()
+    demo.main(Console(file=out, width=140))
+    text = out.getvalue()
+    for name in demo.MACHINES:
+        accuracy = re.search(re.escape(name) + r"\s*│\s*([0-9.]+)", text)
+        assert accuracy, f"no row for {name}"
+        assert float(accuracy[1]) > 0.97
+    assert "What to try next" in text
+
+
+def test_public_names_and_types():
+    assert all(hasattr(polymargin, name) for name in polymargin.__all__)
+    folder = Path(polymargin.__file__).parent
+    assert (folder / "py.typed").exists()
+    assert (folder / "_core.pyi").read_text().count("def ") > 0

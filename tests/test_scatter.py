@@ -1,0 +1,391 @@
+"""The scatter machine against the reference optima, its limits and its symmetries."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from data_sets import DATA, blobs
+from oracle_values import PRINTED_16, ROWS
+from oracles import binary_svc, rbf
+from scatter_model import alphas, assert_honest, centred, problem
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC, NuSVC
+
+from polymargin import JointSVC
+
+LOSSES = ["hinge", "squared_hinge", "logistic"]
+FORMS = [dict(C=2.0), dict(nu=0.3)]
+INTERCEPTS = ["none", "regularised", "exact"]
+CONFIGS = [dict(loss=loss, intercept=b, **form) for loss in LOSSES for form in FORMS for b in INTERCEPTS]
+
+
+def name(params):
+    return "-".join(str(v) for v in params.values())
+
+
+every_config = pytest.mark.parametrize("params", CONFIGS, ids=name)
+
+
+def fit(X, y, weights=None, **params):
+    return JointSVC("scatter", **(dict(gamma=0.4, tol=1e-9) | params)).fit(X, y, sample_weight=weights)
+
+
+def small():
+    """Five overlapping classes of unequal size, and new rows."""
+    X, y = blobs([9, 14, 7, 12, 10], 3, seed=5)
+    return X, y, np.random.default_rng(6).normal(size=(40, 3))
+
+
+def assert_same_model(a, b, Z, atol=2e-6, columns=slice(None)):
+    """Equal objectives and decision values; alphas need not be unique."""
+    assert a.primal_objective_ == pytest.approx(b.primal_objective_, rel=1e-7)
+    np.testing.assert_allclose(centred(a, Z)[:, columns], centred(b, Z), atol=atol)
+
+
+# Reference optima
+
+
+@pytest.mark.parametrize("tol, rel", [(1e-6, 1e-6), (1e-9, 1e-8)])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_listed_optima(row, tol, rel):
+    X, y = DATA[row["data"]]()
+    params = {k: row[k] for k in ("loss", "gamma", "C", "nu", "intercept") if k in row}
+    est = fit(X, y, tol=tol, **params)
+    value = -row["value"] if "nu" in row else row["value"]
+    assert est.status_ == "solved"
+    assert est.primal_objective_ == pytest.approx(value, rel=rel)
+    assert est.dual_objective_ == pytest.approx(value, rel=rel)
+    assert_honest(est, X, y, optimum=value)
+    if "rho" in row:
+        assert est.rho_ == pytest.approx(row["rho"], abs=1e-5)
+    if "b" in row:
+        np.testing.assert_allclose(est.intercept_, row["b"], atol=1e-5)
+    if "sum_alpha" in row:
+        assert est.dual_coef_.sum() == pytest.approx(row["sum_alpha"], rel=1e-5)
+    if "nSV" in row and tol < 1e-8:
+        assert est.n_support_.sum() == row["nSV"]
+
+
+@every_config
+def test_optimum_and_scores_of_new_rows(params):
+    """Value, training scores, b and rho against the conic solver; scores of new rows by the naive expansion."""
+    X, y, Z = small()
+    est = fit(X, y, **params)
+    p = problem(est, X, y)
+    P, D = p.primal(), p.dual()
+    assert est.primal_objective_ == pytest.approx(P.value, rel=1e-8)
+    assert est.dual_objective_ == pytest.approx(D.value, rel=1e-8)
+    np.testing.assert_allclose(centred(est, X), P.scores + P.b - P.b.mean(), atol=1e-5)
+    if p.exact:
+        np.testing.assert_allclose(est.intercept_, P.b, atol=1e-5)
+    if "nu" in params:
+        assert est.rho_ == pytest.approx(P.rho, abs=1e-5)
+    F = rbf(Z, X, 0.4) @ (alphas(est, y)[:, None] * p.E) + est.intercept_
+    np.testing.assert_allclose(est.decision_function(Z), F, atol=1e-9)
+    np.testing.assert_array_equal(est.predict(Z), np.argmax(F, axis=1))
+    assert_honest(est, X, y, optimum=P.value)
+
+
+@pytest.mark.parametrize("params", [dict(C=2.0), dict(nu=0.3)], ids=name)
+def test_priors(params):
+    X, y, _ = small()
+    priors = np.array([0.1, 0.3, 0.2, 0.25, 0.15])
+    for loss in LOSSES:
+        est = fit(X, y, loss=loss, intercept="exact", priors=priors, **params)
+        P = problem(est, X, y).primal()
+        assert est.primal_objective_ == pytest.approx(P.value, rel=1e-8)
+        np.testing.assert_allclose(est.intercept_, P.b, atol=1e-5)
+        np.testing.assert_allclose(centred(est, X), P.scores + P.b - P.b.mean(), atol=1e-5)
+        sums = est.dual_coef_.sum(axis=1).ravel()
+        np.testing.assert_allclose(sums / sums.sum(), priors, rtol=1e-9)
+        assert_honest(est, X, y, optimum=P.value)
+
+
+def test_equal_priors_are_the_default():
+    X, y, Z = small()
+    a, b = (fit(X, y, nu=0.3, intercept="exact", priors=pi) for pi in (None, np.full(5, 0.2)))
+    assert_same_model(a, b, Z)
+
+
+# Honest figures where the solver stops early
+
+
+@pytest.mark.parametrize("tol", [0.3, 1e-1, 1e-2])
+@every_config
+def test_honest_at_loose_tolerance(params, tol):
+    X, y, _ = small()
+    est = fit(X, y, tol=tol, **params)
+    assert est.status_ == "solved"
+    assert_honest(est, X, y, optimum=problem(est, X, y).dual().value)
+
+
+@every_config
+def test_weights_are_honest(params):
+    X, y, _ = small()
+    w = np.random.default_rng(1).choice([0.5, 1.0, 2.5], size=len(y))
+    for tol in (1e-1, 1e-9):
+        est = fit(X, y, w, tol=tol, **params)
+        assert_honest(est, X, y, w, optimum=problem(est, X, y, w).dual().value)
+
+
+# Small C, where every row of the smallest class is at its bound
+
+
+@pytest.mark.parametrize("C", [1e-4, 1e-2, 1e4])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_extreme_C(loss, intercept, C):
+    X, y = blobs([2, 14, 5], 3, seed=8, spread=0.3 if C > 1 else 0.8)
+    est = fit(X, y, loss=loss, intercept=intercept, C=C, tol=1e-7)
+    D = problem(est, X, y).dual()
+    assert est.status_ == "solved"
+    assert est.primal_objective_ == pytest.approx(D.value, rel=1e-6)
+    assert_honest(est, X, y, optimum=D.value)
+
+
+@pytest.mark.parametrize("intercept, nu_max", [("none", 1.0), ("exact", 3 * 2 / 21)])
+@pytest.mark.parametrize("loss", LOSSES[:2])
+def test_largest_nu(loss, intercept, nu_max):
+    """At nu = 1, or T N_min / n with the exact intercept, the box leaves one point for every row of the smallest class."""
+    X, y = blobs([2, 14, 5], 3, seed=8)
+    est = fit(X, y, loss=loss, intercept=intercept, nu=nu_max, tol=1e-7)
+    D = problem(est, X, y).dual()
+    assert est.primal_objective_ == pytest.approx(D.value, rel=1e-6)
+    assert np.all(np.isfinite(est.intercept_))
+
+
+def test_no_margin():
+    """The same points in every class: all prototypes are equal, the optimum is 0, and nothing is divided by it."""
+    X, y = np.tile(np.eye(3), (3, 1)), np.repeat([0, 1, 2], 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a tolerance relative to rho = 0 cannot be met
+        est = fit(X, y, nu=0.5, tol=1e-3)
+    for figure in (est.primal_objective_, est.dual_objective_, est.duality_gap_, est.kkt_violation_, est.rho_):
+        assert np.isfinite(figure)
+    assert abs(est.primal_objective_) < 1e-9
+    np.testing.assert_allclose(centred(est, X), 0, atol=1e-6)
+
+
+# Symmetries
+
+
+@every_config
+def test_shuffled_rows(params):
+    X, y, Z = small()
+    order = np.random.default_rng(0).permutation(len(y))
+    assert_same_model(fit(X, y, **params), fit(X[order], y[order], **params), Z)
+
+
+@every_config
+def test_relabelled_classes(params):
+    X, y, Z = small()
+    order = np.array([3, 0, 4, 2, 1])
+    names = np.array(["b", "e", "d", "a", "c"])
+    a, b = fit(X, y, **params), fit(X, names[y], **params)
+    assert_same_model(a, b, Z, columns=order)
+    np.testing.assert_array_equal(names[a.predict(Z)], b.predict(Z))
+    np.testing.assert_allclose(a.intercept_[order], b.intercept_, atol=2e-6)
+
+
+@every_config
+def test_weight_two_is_a_repeated_row(params):
+    X, y, Z = small()
+    w = np.random.default_rng(0).integers(1, 4, size=len(y))
+    assert_same_model(fit(X, y, w, **params), fit(np.repeat(X, w, axis=0), np.repeat(y, w), **params), Z)
+
+
+@every_config
+def test_weight_zero_is_a_removed_row(params):
+    X, y, Z = small()
+    w = np.random.default_rng(0).choice([0.0, 1.0, 1.5], size=len(y))
+    a, b = fit(X, y, w, **params), fit(X[w > 0], y[w > 0], w[w > 0], **params)
+    assert_same_model(a, b, Z)
+    assert np.all(w[a.support_] > 0)
+
+
+@every_config
+def test_class_weight_multiplies_sample_weight(params):
+    X, y, Z = small()
+    w = np.random.default_rng(0).choice([0.5, 1.0, 2.0], size=len(y))
+    by_class = {0: 1.0, 1: 0.8, 2: 1.5, 3: 1.0, 4: 1.2}
+    all_in_one = w * np.array([by_class[c] for c in y])
+    assert_same_model(fit(X, y, w, class_weight=by_class, **params), fit(X, y, all_in_one, **params), Z)
+
+
+@every_config
+def test_scale_of_the_weights(params):
+    """The C form knows C w only, the nu form w / sum w only."""
+    X, y, Z = small()
+    w = np.random.default_rng(0).choice([0.5, 1.0, 2.0], size=len(y))
+    scaled = params | (dict(C=params["C"] / 8) if "C" in params else {})
+    assert_same_model(fit(X, y, w, **params), fit(X, y, 8 * w, **scaled), Z)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", ["none", "exact"])
+def test_scale_of_the_kernel(loss, intercept):
+    """k -> 4k with C -> C/4 leaves the decision values and quarters the objective."""
+    X, y, Z = small()
+    K, KZ = rbf(X, X, 0.4), rbf(Z, X, 0.4)
+    params = dict(kernel="precomputed", loss=loss, intercept=intercept)
+    a, b = fit(K, y, C=2.0, **params), fit(4 * K, y, C=0.5, **params)
+    assert a.primal_objective_ / 4 == pytest.approx(b.primal_objective_, rel=1e-8)
+    np.testing.assert_allclose(centred(a, KZ), centred(b, 4 * KZ), atol=2e-6)
+
+
+# The same model whatever the threads, the memory and the format
+
+BIG = [dict(C=2.0), dict(nu=0.2), dict(nu=0.2, intercept="exact"), dict(C=2.0, intercept="exact")]
+BIG += [dict(nu=0.05, loss="squared_hinge"), dict(C=2.0, loss="logistic")]
+on_digits = pytest.mark.parametrize("params", BIG, ids=name)
+
+
+def digits():
+    X, y = DATA["digits"]()
+    return X[:600], y[:600], X[600:700]
+
+
+@on_digits
+def test_threads_and_memory(params):
+    """600 rows of float64 are 2.9 MB, so one megabyte holds a third of them."""
+    X, y, Z = digits()
+    run = dict(gamma=0.05, tol=1e-8) | params
+    a = fit(X, y, n_jobs=1, **run)
+    for other in (dict(n_jobs=2), dict(n_jobs=1, memory="1MB"), dict(n_jobs=2, memory=1 << 20)):
+        assert_same_model(a, fit(X, y, **other, **run), Z)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("params", [BIG[0], BIG[2], BIG[5]], ids=name)
+def test_sparse_is_dense(params, form, index):
+    X, y, Z = digits()
+    S, SZ = form(X), form(Z)
+    for A in (S, SZ):
+        A.indices, A.indptr = A.indices.astype(index), A.indptr.astype(index)
+    run = dict(gamma=0.05, tol=1e-8) | params
+    a, b = fit(X, y, **run), fit(S, y, **run)
+    assert a.primal_objective_ == pytest.approx(b.primal_objective_, rel=1e-8)
+    np.testing.assert_allclose(centred(a, Z), centred(b, SZ), atol=2e-6)
+    np.testing.assert_allclose(centred(a, SZ), centred(b, Z), atol=2e-6)
+
+
+@on_digits
+def test_float32_input(params):
+    """Rows that float32 holds exactly (digits / 16) give the model of float64; scores may be float32's."""
+    X, y, Z = digits()
+    run = dict(gamma=0.05, tol=1e-8) | params
+    a, b = fit(X, y, **run), fit(X.astype(np.float32), y, **run)
+    assert_same_model(a, b, Z, atol=2e-5)
+    np.testing.assert_allclose(centred(b, Z.astype(np.float32)), centred(a, Z), atol=2e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", "cosine", "laplacian", "rbf"])
+def test_every_kernel_is_honest(kernel):
+    X, y, _ = small()
+    shape = dict(kernel=kernel, gamma=0.1, degree=2, coef0=0.5)
+    for params in (dict(C=0.5), dict(nu=0.5, intercept="exact")):
+        est = fit(X, y, tol=1e-6, **shape, **params)
+        p = problem(est, X, y)
+        assert_honest(est, X, y, optimum=p.dual().value if kernel != "sigmoid" else None)
+
+
+def test_ellipsoidal_precomputed_and_callable_kernels():
+    X, y, Z = small()
+    gammas = np.array([0.2, 0.0, 1.0])
+    a = fit(X, y, gamma=gammas, nu=0.3)
+    b = fit(rbf(X, X, gammas), y, kernel="precomputed", nu=0.3)
+    c = fit(X, y, kernel=lambda A, B: rbf(A, B, gammas), nu=0.3)
+    np.testing.assert_allclose(centred(a, Z), centred(b, rbf(Z, X, gammas)), atol=2e-6)
+    np.testing.assert_allclose(centred(a, Z), centred(c, Z), atol=2e-6)
+    assert_honest(a, X, y)
+
+
+# Two classes
+
+
+def two_classes():
+    X, y = blobs([25, 18], 3, seed=2, spread=1.0)
+    return X, np.array(["no", "yes"])[y], y
+
+
+def test_two_classes_without_intercept_are_the_bias_free_svc():
+    X, names, y = two_classes()
+    est = fit(X, names, C=3.0)
+    f = est.decision_function(X)
+    assert f.shape == (len(y),)
+    np.testing.assert_allclose(f, binary_svc(rbf(X, X, 0.4), 2 * y - 1, 1.5, bias=False), atol=1e-5)
+    np.testing.assert_array_equal(est.predict(X), np.where(f > 0, "yes", "no"))
+
+
+def test_two_classes_with_intercept_are_the_svc():
+    X, names, _ = two_classes()
+    est, svc = fit(X, names, C=3.0, intercept="exact"), SVC(C=1.5, gamma=0.4, tol=1e-9).fit(X, names)
+    np.testing.assert_allclose(est.decision_function(X), svc.decision_function(X), atol=1e-4)
+
+
+def test_two_classes_with_nu_are_the_nu_svc():
+    """NuSVC divides by rho; its coefficients are +-alpha / rho."""
+    X, y = DATA["iris12"]()
+    est = fit(X, y, gamma=0.5, nu=0.3, intercept="exact")
+    svc = NuSVC(nu=0.3, gamma=0.5, tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(est.decision_function(X) / est.rho_, svc.decision_function(X), atol=1e-4)
+    coef = np.zeros(len(y))
+    coef[svc.support_] = np.abs(svc.dual_coef_[0])
+    np.testing.assert_allclose(alphas(est, y) / est.rho_ / 2, coef, atol=1e-4 * coef.max())
+
+
+# Identities of the method
+
+
+def test_scatter_of_the_prototypes():
+    """sum_c ||m_c - mbar||^2 = (1/T) a'Kp a, Kp = (T - 1 or -1) o K, and the objective is minus half of it."""
+    X, y, _ = small()
+    est = fit(X, y, nu=0.3)
+    K, alpha, T = rbf(X, X, 0.4), alphas(est, y), 5
+    M = np.eye(T)[:, y] * alpha  # rows: m_c in the span of the training rows
+    D = M - M.mean(axis=0)
+    scatter = np.einsum("ci,ij,cj->", D, K, D)
+    Kp = np.where(y[:, None] == y, T - 1, -1) * K
+    assert scatter == pytest.approx(alpha @ Kp @ alpha / T, rel=1e-12)
+    assert est.dual_objective_ == pytest.approx(-scatter / 2, rel=1e-10)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES[:2])
+def test_C_form_is_a_scaled_nu_form(loss, intercept):
+    """With t = T / (1'a): rho = t, scores t times larger, and mu = t C for the hinge, mu = C for its square."""
+    X, y, Z = small()
+    c = fit(X, y, loss=loss, C=2.0, intercept=intercept)
+    t = 5 / c.dual_coef_.sum()
+    mu = 2.0 * (t if loss == "hinge" else 1.0)
+    nu = fit(X, y, loss=loss, nu=5 / (mu * len(y)), intercept=intercept)
+    assert nu.rho_ == pytest.approx(t, rel=1e-5)
+    np.testing.assert_allclose(centred(nu, Z), t * centred(c, Z), atol=1e-5)
+
+
+def test_nu_bounds_margin_errors_and_support_vectors():
+    X, y = DATA["iris"]()
+    for nu in (0.05, 0.1, 0.5, 0.9):
+        est = fit(X, y, gamma=0.5, nu=nu)
+        s = centred(est, X)[np.arange(len(y)), y]
+        assert np.mean(s < est.rho_ - 1e-6) <= nu <= len(est.support_) / len(y)
+        if nu == 0.1:
+            assert np.mean(s < est.rho_ - 1e-6) == pytest.approx(0.060)
+            assert len(est.support_) / len(y) == pytest.approx(20 / 150)
+
+
+def test_box_without_effect():
+    """mu >= T: no alpha can reach the box, the model no longer depends on nu."""
+    X, y, Z = small()
+    assert_same_model(fit(X, y, nu=1e-3), fit(X, y, nu=1e-5), Z)
+
+
+def test_printed_squared_hinge():
+    """The paper's (16), with ridge 1/mu^2 on Kp, is T times our dual at the penalty T mu^2 / 2."""
+    X, y = DATA["toy12"]()
+    T, mu = 3, 2
+    est = fit(X, y, gamma=0.5, loss="squared_hinge", nu=T / (T * mu**2 * len(y)))
+    assert -T * est.dual_objective_ == pytest.approx(PRINTED_16, rel=1e-8)
+    assert est.rho_ == pytest.approx(-2 * est.dual_objective_ / T, rel=1e-7)
