@@ -219,10 +219,11 @@ nb::object block_as(const char* dtype, const Data& A, const Data& B, const Kerne
   {
     const nb::gil_scoped_release free;
     const KernelBlocks<T> blocks(A, B, k);
+    Team team(threads);
     if (symmetric)
-      blocks.gram(rows, out.data(), rows.size, threads);
+      blocks.gram(rows, out.data(), rows.size, team);
     else
-      blocks.block(rows, cols, out.data(), cols.size, threads);
+      blocks.block(rows, cols, out.data(), cols.size, team);
   }
   return nb::cast(out);
 }
@@ -297,7 +298,7 @@ ScoreArguments score_arguments(nb::handle Z, nb::handle SV, const nb::dict& kern
   return a;
 }
 
-// run(rows of Z, first row) over batches of some tenths of a second each; signals are polled between them. Scores do not
+// run(rows of Z, first row, team) over batches of some tenths of a second each; signals are polled between them. Scores do not
 // depend on the batch. A callable counts rows from the first of Z, and Python polls signals for it: one batch.
 template <class Run>
 void in_batches(const ScoreArguments& a, int threads, Run run) {
@@ -305,10 +306,11 @@ void in_batches(const ScoreArguments& a, int threads, Run run) {
   const double cost = (a.sv_rows.size + 1.0) * (Z.d + 20.0) / (3e9 * std::max(threads, 1));  // seconds per row, roughly
   Index batch = static_cast<Index>(std::min(0.2 / cost, 1e15)) / 256 * 256;
   batch = a.kernel.kind == KernelKind::callable ? Z.n : std::max<Index>(256 * std::max(threads, 1), batch);
+  Team team(threads);
   for (Index from = 0; from < Z.n; from += batch) {
     if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
     const nb::gil_scoped_release free;
-    run(rows_of(Z, from, std::min(from + batch, Z.n)), from);
+    run(rows_of(Z, from, std::min(from + batch, Z.n)), from, team);
   }
 }
 
@@ -317,9 +319,9 @@ nb::object all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index
   const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
   const Index classes = a.intercept.size;
   auto out = empty<double>("float64", a.Z.data.n, classes);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first) {
+  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
     auto compute = a.wide ? scores<double> : scores<float>;
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first * classes, n_jobs, nullptr);
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first * classes, team, nullptr);
   });
   return nb::cast(out);
 }
@@ -328,9 +330,9 @@ nb::object best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Ind
                         Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
   const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
   auto out = empty<Index>("int64", a.Z.data.n);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first) {
+  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
     auto compute = a.wide ? argmax_scores<double> : argmax_scores<float>;
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first, n_jobs, nullptr);
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first, team, nullptr);
   });
   return nb::cast(out);
 }
@@ -343,7 +345,7 @@ class DualSolver {
   DualSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, double same, double other,
              const std::string& dtype, double memory, int n_jobs)
       : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), segments_(segments), same_(same), other_(other), memory_(memory),
-        n_jobs_(n_jobs) {
+        team_(n_jobs) {
     const Kernel k = kernel_of(kernel_);
     check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
     const Span<const Index> s = span(segments_);
@@ -370,7 +372,7 @@ class DualSolver {
     Settings settings;
     settings.tol = tol, settings.relative = relative;
     settings.max_iter = max_iter, settings.time_limit = time_limit;
-    settings.memory = memory_, settings.threads = n_jobs_;
+    settings.memory = memory_;
     bool signalled = false;
     settings.stop = [&](const Progress& now) {
       const nb::gil_scoped_acquire gil;
@@ -386,7 +388,7 @@ class DualSolver {
     {
       const nb::gil_scoped_release free;
       const std::vector<double> start(span(alpha).begin(), span(alpha).end());
-      out = wide_ ? wide_->solve(p, start, settings) : narrow_->solve(p, start, settings);
+      out = wide_ ? wide_->solve(p, start, settings, team_) : narrow_->solve(p, start, settings, team_);
     }
     static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
     nb::dict result;
@@ -408,8 +410,8 @@ class DualSolver {
   template <class T>
   struct Rows {
     Rows(const Data& X, const Kernel& k) : K(X, X, k) {}
-    Solution solve(const DualProblem& p, std::vector<double> alpha, const Settings& settings) {
-      return polymargin::solve<T>(p, K, cache, std::move(alpha), settings);
+    Solution solve(const DualProblem& p, std::vector<double> alpha, const Settings& settings, Team& team) {
+      return polymargin::solve<T>(p, K, cache, std::move(alpha), settings, team);
     }
     KernelBlocks<T> K;
     std::unique_ptr<RowCache<T>> cache;
@@ -425,7 +427,7 @@ class DualSolver {
   nb::dict kernel_;
   Vector<Index> rows_, segments_;
   double same_, other_, memory_;
-  int n_jobs_;
+  Team team_;
   std::unique_ptr<Rows<double>> wide_;
   std::unique_ptr<Rows<float>> narrow_;
 };

@@ -12,6 +12,7 @@ namespace polymargin {
 namespace {
 
 constexpr Index kBlock = 512;          // largest working set of a large problem
+constexpr double kCheap = 100;         // a value of fewer multiply-adds is computed sooner than fresh memory is had for it
 constexpr Index kWhole = 768;          // up to this size the working set is the whole problem
 constexpr Index kPolished = 256;       // up to this size a solved problem is carried on to rounding error
 constexpr Index kLeastRows = 16;       // kept even where the memory budget is smaller
@@ -19,14 +20,14 @@ constexpr Index kSample = 4096;        // a larger problem starts on a sample of
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;     // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;            // then everything stays active
-constexpr int kStalled = 8;            // rounds without progress
+constexpr int kStalled = 30;           // rounds in which neither the objective nor the violation fell
 
 template <class T>
 class Decomposition {
  public:
   Decomposition(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
-                std::vector<double> alpha, const Settings& settings)
-      : p_(problem), K_(K), all_(cache), set_(settings), n_(problem.rows.size), start_(Clock::now()) {
+                std::vector<double> alpha, const Settings& settings, Team& team)
+      : p_(problem), K_(K), all_(cache), set_(settings), team_(team), n_(problem.rows.size), start_(Clock::now()) {
     out_.alpha = std::move(alpha);
     label_.resize(n_);
     for (Index c = 0; c + 1 < p_.segments.size; ++c)
@@ -37,6 +38,7 @@ class Decomposition {
     out_.gradient.resize(n_);
     for (Index i = 0; i < n_; ++i) out_.gradient[i] = -p_.linear[i];
     reference_.assign(n_, 0);
+    used_.assign(n_, 0);
     if (p_.entropy) {
       t_.resize(n_);
       for (Index i = 0; i < n_; ++i) t_[i] = std::log(out_.alpha[i] / (p_.upper[i] - out_.alpha[i]));
@@ -48,7 +50,7 @@ class Decomposition {
     for (Index i = 0; i < n_; ++i)
       objective_ += 0.5 * out_.alpha[i] * (out_.gradient[i] - p_.linear[i]) + (p_.entropy ? entropy(i, out_.alpha[i]) : 0);
     activate(n_ > 2 * kSample && p_.sum == Sum::none && !p_.entropy && nothing_yet() ? sample() : everything());
-    double best = std::numeric_limits<double>::infinity();
+    double best = std::numeric_limits<double>::infinity(), closest = best;
     for (Index round = 0, idle = 0;; ++round) {
       double violation = measure();
       double eps = set_.tol * (set_.relative ? std::max(margin(), 1e-12) : 1);
@@ -58,12 +60,13 @@ class Decomposition {
         continue;
       }
       if (halted(violation)) break;
-      idle = round > 0 && !(objective_ < best - 1e-14 * (1 + std::abs(best))) ? idle + 1 : 0;
+      idle = objective_ < best - 1e-14 * (1 + std::abs(best)) || violation < 0.99 * closest ? 0 : idle + 1;
       if (idle >= kStalled) {
         out_.status = Status::stalled;
         break;
       }
       best = std::min(best, objective_);
+      closest = std::min(closest, violation);
       if (m_ > kSample && round % 16 == 15 && narrow(violation)) continue;
       choose();
       bool whole = static_cast<Index>(set_positions_.size()) == m_;
@@ -99,11 +102,11 @@ class Decomposition {
     std::vector<Index> columns(active.size());
     for (std::size_t k = 0; k < active.size(); ++k) columns[k] = p_.rows[active[k]];
     if (static_cast<Index>(active.size()) == n_) {
-      if (!all_ || all_->columns() != columns) all_ = make_cache(std::move(columns), 1);
+      if (!all_ || all_->columns() != columns) all_ = make_cache(std::move(columns), n_ > kSample ? 0.6 : 1);
       near_ = &all_;
       some_.reset();
     } else {
-      some_ = make_cache(std::move(columns), 0.5);
+      some_ = make_cache(std::move(columns), 0.4);
       near_ = &some_;
     }
     active_ = std::move(active);
@@ -126,7 +129,7 @@ class Decomposition {
   }
 
   std::unique_ptr<RowCache<T>> make_cache(std::vector<Index> columns, double share) const {
-    return std::make_unique<RowCache<T>>(K_, std::move(columns), share * set_.memory, kLeastRows, set_.threads);
+    return std::make_unique<RowCache<T>>(K_, std::move(columns), share * set_.memory, kLeastRows, team_);
   }
 
   std::vector<Index> everything() const {
@@ -204,7 +207,7 @@ class Decomposition {
       keep.push_back(static_cast<Index>(k));
     }
     if (near_ == &all_) {
-      some_ = make_cache(std::move(columns), 0.5);
+      some_ = make_cache(std::move(columns), 0.4);
       near_ = &some_;
     } else {
       some_->restrict_to(keep);
@@ -218,16 +221,17 @@ class Decomposition {
   // gradient += Q (alpha - reference) on the given variables; those left out are up to date already.
   void refresh(const std::vector<Index>& which) {
     std::vector<Index> changed;
+    std::vector<double> change;
     for (Index i = 0; i < n_; ++i)
-      if (out_.alpha[i] != reference_[i]) changed.push_back(i);
+      if (out_.alpha[i] != reference_[i]) changed.push_back(i), change.push_back(out_.alpha[i] - reference_[i]);
     if (!changed.empty() && !which.empty()) {
-      if (!all_) all_ = make_cache({p_.rows.begin(), p_.rows.end()}, 0.5);
+      if (!all_) all_ = make_cache({p_.rows.begin(), p_.rows.end()}, n_ > kSample ? 0.6 : 1);
       Index n_cols = static_cast<Index>(which.size());
       std::vector<double> sum(n_cols, 0.0);
       if (static_cast<Index>(changed.size()) <= all_->capacity())
-        from_rows(changed, which, sum);
+        from_rows(changed, change, which, sum);
       else
-        from_blocks(changed, which, sum);
+        from_blocks(changed, change, which, sum);
       for (Index k = 0; k < n_cols; ++k) {
         Index i = which[k];
         out_.gradient[i] += sum[k] + p_.ridge[i] * (out_.alpha[i] - reference_[i]);
@@ -237,61 +241,58 @@ class Decomposition {
   }
 
   // Rows of the changed variables over all columns, kept: each is needed again at the end of the next stage.
-  void from_rows(const std::vector<Index>& changed, const std::vector<Index>& which, std::vector<double>& sum) {
+  void from_rows(const std::vector<Index>& changed, const std::vector<double>& change, const std::vector<Index>& which,
+                 std::vector<double>& sum) {
     constexpr Index high = 256;
     std::vector<double> total(n_, 0.0);
     for (std::size_t r0 = 0; r0 < changed.size(); r0 += high) {
       Span<const Index> at{changed.data() + r0, std::min<Index>(high, static_cast<Index>(changed.size() - r0))};
-      std::vector<double> coef(at.size);
-      for (Index r = 0; r < at.size; ++r) coef[r] = out_.alpha[at[r]] - reference_[at[r]];
       all_->fetch(at, rows_);
-      add_all(rows_, coef, at, [&](Index c) { return label_[c]; }, n_, total.data());
+      add_all(rows_, change.data() + r0, at, [&](Index c) { return label_[c]; }, n_, total.data());
     }
     for (std::size_t k = 0; k < which.size(); ++k) sum[k] = total[which[k]];
   }
 
   // The same without keeping anything, where the rows do not fit the memory.
-  void from_blocks(const std::vector<Index>& changed, const std::vector<Index>& which, std::vector<double>& sum) const {
+  void from_blocks(const std::vector<Index>& changed, const std::vector<double>& change, const std::vector<Index>& which,
+                   std::vector<double>& sum) const {
     constexpr Index wide = 1024, high = 128;
     Index n_cols = static_cast<Index>(which.size()), n_rows = static_cast<Index>(changed.size());
     std::vector<Index> cols(n_cols), rows(n_rows);
     for (Index k = 0; k < n_cols; ++k) cols[k] = p_.rows[which[k]];
     for (Index r = 0; r < n_rows; ++r) rows[r] = p_.rows[changed[r]];
-    auto one = [&](Index c0) {
+    auto one = [&](Index task) {
+      Index c0 = task * wide;
       Index width = std::min(n_cols - c0, wide);
       std::vector<T> block(static_cast<std::size_t>(high) * width);
       std::vector<const T*> pointers(high);
-      std::vector<double> coef(high);
       for (Index r0 = 0; r0 < n_rows; r0 += high) {
         Index h = std::min(n_rows - r0, high);
         K_.block({rows.data() + r0, h}, {cols.data() + c0, width}, block.data(), width);
-        for (Index r = 0; r < h; ++r) {
-          pointers[r] = block.data() + r * width;
-          coef[r] = out_.alpha[changed[r0 + r]] - reference_[changed[r0 + r]];
-        }
-        add(pointers.data(), coef.data(), &changed[r0], h, [&](Index k) { return label_[which[c0 + k]]; }, width, &sum[c0]);
+        for (Index r = 0; r < h; ++r) pointers[r] = block.data() + r * width;
+        add(pointers.data(), &change[r0], &changed[r0], h, [&](Index k) { return label_[which[c0 + k]]; }, width, &sum[c0]);
       }
     };
-    if (K_.serial()) {  // a callable may throw, which must not happen inside a parallel region
-      for (Index c0 = 0; c0 < n_cols; c0 += wide) one(c0);
-      return;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(set_.threads)
-    for (Index c0 = 0; c0 < n_cols; c0 += wide) one(c0);
+    Index n_tasks = (n_cols + wide - 1) / wide;
+    if (!K_.serial()) return team_.run(n_tasks, one);
+    for (Index k = 0; k < n_tasks; ++k) one(k);
   }
 
-  // `add` for all columns, by all threads.
+  // `add` for all columns, by the whole team.
   template <class Label>
-  void add_all(const std::vector<const T*>& rows, const std::vector<double>& coef, Span<const Index> variable,
+  void add_all(const std::vector<const T*>& rows, const double* coef, Span<const Index> variable,
                const Label& label, Index width, double* sum) const {
     constexpr Index tile = 2048;
-#pragma omp parallel for schedule(static) num_threads(set_.threads) if (variable.size * width > 200000)
-    for (Index begin = 0; begin < width; begin += tile) {
+    auto one = [&](Index task) {
+      Index begin = task * tile;
       std::vector<const T*> shifted(rows.begin(), rows.begin() + variable.size);
       for (const T*& row : shifted) row += begin;
-      add(shifted.data(), coef.data(), variable.begin(), variable.size, [&](Index c) { return label(begin + c); },
+      add(shifted.data(), coef, variable.begin(), variable.size, [&](Index c) { return label(begin + c); },
           std::min(tile, width - begin), sum + begin);
-    }
+    };
+    Index n_tasks = (width + tile - 1) / tile;
+    if (variable.size * width > 200000) return team_.run(n_tasks, one);
+    for (Index k = 0; k < n_tasks; ++k) one(k);
   }
 
   // sum[k] += sum_r M(y_r, y_k) coef_r row_r[k]; rows and columns are sorted by class.
@@ -419,7 +420,9 @@ class Decomposition {
     std::vector<Index> last = std::move(set_positions_);
     set_positions_.clear();
     Index quick = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
-    Index size = m_ <= kWhole && cache().capacity() >= m_ ? m_ : std::min({kBlock, m_, cache().capacity(), quick});
+    // A set of q costs q^2 to build and saves passes over all m.
+    Index fair = static_cast<Index>(2 * std::sqrt(double(m_))) / kLanes * kLanes;
+    Index size = m_ <= kWhole && cache().capacity() >= m_ ? m_ : std::min({kBlock, fair, m_, cache().capacity(), quick});
     std::vector<Index>& chosen = set_positions_;
     if (size == m_) {
       chosen.resize(m_);
@@ -451,7 +454,7 @@ class Decomposition {
       if (!cache().kept(at[r])) missing.push_back(r), data.push_back(p_.rows[active_[at[r]]]);
     Index h = static_cast<Index>(missing.size());
     std::vector<T> block(static_cast<std::size_t>(h * h));
-    if (h > 0) K_.gram({data.data(), h}, block.data(), h, set_.threads);
+    if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
     for (Index a = 0; a < h; ++a)
       for (Index b = 0; b < h; ++b) local_.Q[missing[a] * local_.ld + missing[b]] = block[a * h + b];
     for (Index r = 0; r < q; ++r) {
@@ -492,7 +495,7 @@ class Decomposition {
     out_.n_iter += solve_local(local_, target, budget, [&] { return seconds() >= set_.time_limit || asked(target); });
 
     std::vector<double> change;
-    std::vector<Index> variable, moved;
+    std::vector<Index> moved, variable;
     for (Index r = 0; r < q; ++r) {
       Index i = active_[at[r]];
       double delta = local_.a[r] - out_.alpha[i];
@@ -504,13 +507,30 @@ class Decomposition {
       variable.push_back(i);
       moved.push_back(at[r]);
     }
-    Span<const Index> which{variable.data(), static_cast<Index>(variable.size())};
-    cache().fetch({moved.data(), which.size}, rows_);
-    add_all(rows_, change, which, [&](Index k) { return label_[active_[k]]; }, m_, G_.data());
-    for (Index r = 0; r < which.size; ++r) {
-      G_[moved[r]] += p_.ridge[which[r]] * change[r];
+    follow(moved, change);
+    for (std::size_t r = 0; r < moved.size(); ++r) {
+      G_[moved[r]] += p_.ridge[variable[r]] * change[r];
       objective_ += 0.5 * change[r] * G_[moved[r]];
     }
+  }
+
+  // Adds the change of the variables at the positions `moved` to G_. Where a value is cheap, a row is kept only from its second
+  // use on: many variables go to their bound in one step and stay there.
+  void follow(const std::vector<Index>& moved, const std::vector<double>& change) {
+    std::vector<Index> at, once, variable, first;
+    std::vector<double> coef, first_coef;
+    for (std::size_t r = 0; r < moved.size(); ++r) {
+      Index k = moved[r], i = active_[k];
+      bool keep = cache().kept(k) || used_[i] || K_.cost() > kCheap;
+      used_[i] = 1;
+      (keep ? at : once).push_back(k);
+      (keep ? variable : first).push_back(i);
+      (keep ? coef : first_coef).push_back(change[r]);
+    }
+    cache().fetch({at.data(), static_cast<Index>(at.size())}, rows_);
+    add_all(rows_, coef.data(), {variable.data(), static_cast<Index>(variable.size())}, [&](Index k) { return label_[active_[k]]; }, m_,
+            G_.data());
+    if (!first.empty()) from_blocks(first, first_coef, active_, G_);
   }
 
   // --- the end ---
@@ -566,6 +586,7 @@ class Decomposition {
   std::unique_ptr<RowCache<T>>& all_;             // rows over all columns
   std::unique_ptr<RowCache<T>> some_, *near_ = nullptr;  // rows over the active columns; near_ is one of the two
   const Settings& set_;
+  Team& team_;
   Index n_, m_ = 0;
   Clock::time_point start_;
   double last_asked_ = 0, objective_ = 0;
@@ -573,6 +594,7 @@ class Decomposition {
   Solution out_;
   std::vector<Index> label_;
   std::vector<double> diagonal_, reference_, t_;
+  std::vector<char> used_;  // whose row was needed before
   std::vector<Index> active_, groups_, set_positions_;
   double stage_tol_ = 0.1;  // a first sample need not be solved exactly
   int n_stages_ = 0;
@@ -585,13 +607,13 @@ class Decomposition {
 
 template <class T>
 Solution solve(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
-               std::vector<double> alpha, const Settings& settings) {
-  return Decomposition<T>(problem, K, cache, std::move(alpha), settings).run();
+               std::vector<double> alpha, const Settings& settings, Team& team) {
+  return Decomposition<T>(problem, K, cache, std::move(alpha), settings, team).run();
 }
 
 template Solution solve(const DualProblem&, const KernelBlocks<float>&, std::unique_ptr<RowCache<float>>&,
-                        std::vector<double>, const Settings&);
+                        std::vector<double>, const Settings&, Team&);
 template Solution solve(const DualProblem&, const KernelBlocks<double>&, std::unique_ptr<RowCache<double>>&,
-                        std::vector<double>, const Settings&);
+                        std::vector<double>, const Settings&, Team&);
 
 }  // namespace polymargin

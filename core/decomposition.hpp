@@ -15,6 +15,6 @@ namespace polymargin {
 // with the same K and is left for the next one.
 template <class T>
 Solution solve(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
-               std::vector<double> alpha, const Settings& settings);
+               std::vector<double> alpha, const Settings& settings, Team& team);
 
 }  // namespace polymargin

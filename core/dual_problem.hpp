@@ -37,7 +37,6 @@ struct Settings {
   Index max_iter = std::numeric_limits<Index>::max();
   double time_limit = std::numeric_limits<double>::infinity();
   double memory = 1e9;  // bytes for kernel rows
-  int threads = 1;
   std::function<bool(const Progress&)> stop;  // asked some ten times a second
 };
 

@@ -11,9 +11,9 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kLanes = 256;    // test rows of a task
-constexpr Index kChunk = 256;    // support vectors of a tile, and terms of a sum in T
-constexpr Index kClasses = 32;   // classes whose scores wait to be written together
+constexpr Index kLanes = 256;   // test rows of a task
+constexpr Index kChunk = 256;   // support vectors of a tile, and terms of a sum in T
+constexpr Index kClasses = 32;  // classes whose scores wait to be written together
 
 // The model and the test rows, as both functions below see them.
 struct Expansion {
@@ -25,11 +25,12 @@ struct Expansion {
   Index classes() const { return segments.size - 1; }
 };
 
-// For the test rows from..to: emit(c, f) for every class in turn, f[l] = sum_j alpha_j k(x_j, z_l), l < lanes of padded length.
-// Chunks of support vectors begin at the same places for all test rows, so a score does not depend on its neighbours.
+// For the test rows from..to: emit(c, f) for every class in turn, f[l] = sum_j alpha_j k(x_j, z_l), l < lanes of padded
+// length. Chunks of support vectors begin at the same places for all test rows, so a score does not depend on its
+// neighbours.
 template <class T, class Emit>
-void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, Index to, std::vector<T>& tile, const std::atomic<bool>* stop,
-                Emit emit) {
+void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, Index to, std::vector<T>& tile,
+                const std::atomic<bool>* stop, Emit emit) {
   const TileOps<T>& ops = tile_ops<T>();
   const bool turned = e.kernel.kind == KernelKind::precomputed || e.kernel.kind == KernelKind::callable;
   const Index m = to - from, lanes = (m + ops.lanes - 1) / ops.lanes * ops.lanes, total = e.sv_rows.size;
@@ -61,22 +62,21 @@ void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, I
   }
 }
 
-// task(from, to, tile) over all test rows, by threads. A callable needs one thread.
+// task(from, to, tile) over all test rows, by all of the team. A callable needs one thread.
 template <class T, class Task>
-void over_rows(const Expansion& e, int threads, const std::atomic<bool>* stop, Task task) {
+void over_rows(const Expansion& e, Team& team, const std::atomic<bool>* stop, Task task) {
   const Index m = e.Z.n;
   // Fewer rows than threads * kLanes: smaller tasks, so that all threads have one.
-  const Index even = (m + std::max(threads, 1) - 1) / std::max(threads, 1);
+  const Index even = (m + team.size() - 1) / team.size();
   const Index size = std::min(kLanes, std::max<Index>(32, (even + 31) / 32 * 32)), tasks = (m + size - 1) / size;
-  const bool parallel =
-      threads > 1 && tasks > 1 && e.kernel.kind != KernelKind::callable && m * (e.sv_rows.size + 1) * (e.Z.d + 16) > 100000;
-#pragma omp parallel num_threads(threads) if (parallel)
-  {
+  auto one = [&](Index i) {
+    if (stop && stop->load(std::memory_order_relaxed)) return;
     std::vector<T> tile(kChunk * kLanes, 0);
-#pragma omp for schedule(dynamic)
-    for (Index i = 0; i < tasks; ++i)
-      if (!stop || !stop->load(std::memory_order_relaxed)) task(i * size, std::min((i + 1) * size, m), tile);
-  }
+    task(i * size, std::min((i + 1) * size, m), tile);
+  };
+  const bool alone = e.kernel.kind == KernelKind::callable || m * (e.sv_rows.size + 1) * (e.Z.d + 16) < 500000;
+  if (!alone) return team.run(tasks, one);
+  for (Index i = 0; i < tasks; ++i) one(i);
 }
 
 template <class T>
@@ -89,29 +89,31 @@ KernelBlocks<T> kernel_blocks(const Data& Z, const Data& SV, const Kernel& kerne
 
 template <class T>
 void scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows, Span<const Index> segments,
-            Span<const double> alpha, Span<const double> intercept, double* out, int threads, std::atomic<bool>* stop) {
+            Span<const double> alpha, Span<const double> intercept, double* out, Team& team, std::atomic<bool>* stop) {
   const Expansion e{Z, kernel, sv_rows, segments, alpha, intercept};
   const KernelBlocks<T> blocks = kernel_blocks<T>(Z, SV, kernel);
   const Index classes = e.classes();
-  over_rows<T>(e, threads, stop, [&](Index from, Index to, std::vector<T>& tile) {
+  over_rows<T>(e, team, stop, [&](Index from, Index to, std::vector<T>& tile) {
     std::vector<double> waiting(kClasses * kLanes);  // class by class, written row by row
     each_class<T>(e, blocks, from, to, tile, stop, [&](Index c, const double* f, Index lanes) {
       std::copy(f, f + lanes, waiting.data() + c % kClasses * kLanes);
       if (c % kClasses != kClasses - 1 && c != classes - 1) return;
       const Index first = c / kClasses * kClasses;
       for (Index i = from; i < to; ++i)
-        for (Index k = first; k <= c; ++k) out[i * classes + k] = waiting[(k - first) * kLanes + i - from] + intercept[k];
+        for (Index k = first; k <= c; ++k)
+          out[i * classes + k] = waiting[(k - first) * kLanes + i - from] + intercept[k];
     });
   });
 }
 
 template <class T>
-void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows, Span<const Index> segments,
-                   Span<const double> alpha, Span<const double> intercept, Index* out, int threads, std::atomic<bool>* stop) {
+void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows,
+                   Span<const Index> segments, Span<const double> alpha, Span<const double> intercept, Index* out,
+                   Team& team, std::atomic<bool>* stop) {
   const Expansion e{Z, kernel, sv_rows, segments, alpha, intercept};
   const KernelBlocks<T> blocks = kernel_blocks<T>(Z, SV, kernel);
   const TileOps<T>& ops = tile_ops<T>();
-  over_rows<T>(e, threads, stop, [&](Index from, Index to, std::vector<T>& tile) {
+  over_rows<T>(e, team, stop, [&](Index from, Index to, std::vector<T>& tile) {
     std::vector<double> best(kLanes, -std::numeric_limits<double>::infinity());
     std::vector<Index> labels(kLanes, 0);
     each_class<T>(e, blocks, from, to, tile, stop, [&](Index c, const double* f, Index lanes) {
@@ -121,11 +123,11 @@ void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<con
   });
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                                              \
-  template void scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>, Span<const double>, \
-                          Span<const double>, double*, int, std::atomic<bool>*);                                             \
-  template void argmax_scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,              \
-                                 Span<const double>, Span<const double>, Index*, int, std::atomic<bool>*);
+#define POLYMARGIN_INSTANTIATE(T)                                                                               \
+  template void scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,        \
+                          Span<const double>, Span<const double>, double*, Team&, std::atomic<bool>*);          \
+  template void argmax_scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>, \
+                                 Span<const double>, Span<const double>, Index*, Team&, std::atomic<bool>*);
 POLYMARGIN_INSTANTIATE(float)
 POLYMARGIN_INSTANTIATE(double)
 #undef POLYMARGIN_INSTANTIATE

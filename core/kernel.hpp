@@ -21,8 +21,8 @@ struct Kernel {
   double coef0 = 0;
   std::vector<double> gammas;  // ellipsoidal RBF: one gamma per feature (then gamma is unused); empty otherwise
   double offset = 0;           // b0, added to every value: the regularised intercept in training, 0 at prediction
-  // callable: fills out[r * ld + c] with k(A[rows[r]], B[cols[c]]). It takes the GIL itself and is never called from two
-  // threads at once.
+  // callable: fills out[r * ld + c] with k(A[rows[r]], B[cols[c]]). It takes the GIL itself and is never called from
+  // two threads at once.
   std::function<void(Span<const Index> rows, Span<const Index> cols, double* out, Index ld)> call;
 };
 

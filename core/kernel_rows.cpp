@@ -7,13 +7,13 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kFeatures = 1024;        // features in a panel; longer rows are summed panel after panel
+constexpr Index kFeatures = 1024;         // features in a panel; longer rows are summed panel after panel
 constexpr Index kPanelBytes = 512 << 10;  // all panels of a tile, to stay in L2
-constexpr Index kColumns = 256;          // columns of a tile at most
-constexpr Index kRows = 256;             // rows of a tile that waits in memory: long rows, and the Gram's mirror
-constexpr Index kTaskRows = 512;         // rows a thread computes per packing of the columns
-constexpr Index kSerial = 100000;        // multiplications under which threads cost more than they bring
-constexpr Index kMapped = 1 << 22;       // features that a table feature -> slot may have (16 MB)
+constexpr Index kColumns = 256;           // columns of a tile at most
+constexpr Index kRows = 256;              // rows of a tile that waits in memory: long rows, and the Gram's mirror
+constexpr Index kTaskRows = 512;          // rows a thread computes per packing of the columns
+constexpr Index kSerial = 500000;         // multiplications under which threads cost more than they bring
+constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
 constexpr Index kMeanRows = 1024;
 
 // Room for n values of T from a 64-byte boundary on; what it held before is lost when it grows.
@@ -49,7 +49,8 @@ void each_stored(const Data& X, Index i, F f) {
 }
 template <class T, class F>
 void each_stored(const Data& X, Index i, F f) {
-  if (X.wide_index) return X.wide ? each_stored<T, double, std::int64_t>(X, i, f) : each_stored<T, float, std::int64_t>(X, i, f);
+  if (X.wide_index)
+    return X.wide ? each_stored<T, double, std::int64_t>(X, i, f) : each_stored<T, float, std::int64_t>(X, i, f);
   X.wide ? each_stored<T, double, std::int32_t>(X, i, f) : each_stored<T, float, std::int32_t>(X, i, f);
 }
 
@@ -58,7 +59,8 @@ std::vector<float> mean_of(const Data& X) {
   const Index used = std::min(X.n, kMeanRows);
   for (Index r = 0; r < used; ++r) {
     const void* x = row_start(X, r * X.n / used);  // spread over all rows
-    for (Index k = 0; k < X.d; ++k) sum[k] += X.wide ? static_cast<const double*>(x)[k] : static_cast<const float*>(x)[k];
+    for (Index k = 0; k < X.d; ++k)
+      sum[k] += X.wide ? static_cast<const double*>(x)[k] : static_cast<const float*>(x)[k];
   }
   std::vector<float> mean(X.d);
   for (Index k = 0; k < X.d; ++k) mean[k] = used ? static_cast<float>(sum[k] / used) : 0;
@@ -69,18 +71,17 @@ std::vector<float> mean_of(const Data& X) {
 
 }  // namespace
 
-// What one thread needs while it computes a tile. It lives as long as the thread, so that small blocks allocate nothing.
+// What one thread needs while it computes a tile. It lives as long as the thread: small blocks allocate nothing.
 template <class T>
 struct KernelBlocks<T>::Scratch {
   Span<const Index> cols;
   Buffer<T> panels, col_norms, rows, row_norms, tile, mirror;
   std::vector<const void*> starts;
   // Sparse: the panel holds the features that occur in its columns; slot 0 is a row of zeros.
-  std::vector<Index> features;             // of slots 1, 2, ...
-  std::vector<std::int32_t> slot_of;       // feature -> slot, or 0
-  std::vector<std::int32_t> slots;         // one row against the panel: slots and values
+  std::vector<Index> features;        // of slots 1, 2, ...
+  std::vector<std::int32_t> slot_of;  // feature -> slot, or 0
+  std::vector<std::int32_t> slots;    // one row against the panel: slots and values
   std::vector<T> values;
-  std::vector<Index> row_features;
 };
 
 template <class T>
@@ -95,13 +96,15 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
       B_(B),
       kernel_(kernel),
       ops_(tile_ops<T>()),
-      formula_{kernel.kind, static_cast<T>(kernel.gamma), static_cast<T>(kernel.coef0), static_cast<T>(kernel.offset), kernel.degree},
+      formula_{kernel.kind, static_cast<T>(kernel.gamma), static_cast<T>(kernel.coef0), static_cast<T>(kernel.offset),
+               kernel.degree},
       l1_(kernel.kind == KernelKind::laplacian),
       has_norms_(kernel.kind == KernelKind::rbf || kernel.kind == KernelKind::cosine) {
   const KernelKind kind = kernel.kind;
   if (kind == KernelKind::callable) return;
   if (kind == KernelKind::precomputed) {
-    if (A.sparse()) throw std::invalid_argument("a precomputed kernel matrix must be dense, got CSR; call toarray() on it");
+    if (A.sparse())
+      throw std::invalid_argument("a precomputed kernel matrix must be dense, got CSR; call toarray() on it");
     return;
   }
   if (A.d != B.d) throw std::invalid_argument("both sides of a kernel need the same number of features");
@@ -146,7 +149,7 @@ T KernelBlocks<T>::used_norm(T squared) const {
   return squared > 0 ? 1 / std::sqrt(squared) : 0;
 }
 
-// Squared norms of rows of A by the operations that make their dots, so that the distance of a row to itself is exactly 0.
+// Squared norms of rows of A by the operations that make their dots: the distance of a row to itself is exactly 0.
 template <class T>
 void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
   Scratch& s = scratch();
@@ -240,8 +243,8 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
         const Index rest = std::min(step, m - r);
         for (Index i = 0; i < rest; ++i) {
           const char* x = static_cast<const char*>(row_start(A_, rows[r0 + r + i])) + k * (A_.wide ? 8 : 4);
-          ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k, scale_.empty() ? nullptr : scale_.data() + k,
-                       a + i * lda);
+          ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k,
+                       scale_.empty() ? nullptr : scale_.data() + k, a + i * lda);
         }
         ops_.dots(l1_, a, lda, static_cast<int>(rest), b, static_cast<int>(panels), count, k > 0, tile + r * ldt, ldt);
       }
@@ -288,7 +291,8 @@ void KernelBlocks<T>::set_sparse_columns(Scratch& s) const {
   for (Index c = 0; c < s.cols.size; ++c) {
     s.values.clear();
     each_value(B_, s.cols[c], s, [&](Index k, T x) {
-      const Index q = mapped ? s.slot_of[k] : std::lower_bound(s.features.begin(), s.features.end(), k) - s.features.begin() + 1;
+      const Index q =
+          mapped ? s.slot_of[k] : std::lower_bound(s.features.begin(), s.features.end(), k) - s.features.begin() + 1;
       panel[q * lanes + c] = x;
       if (has_norms_) s.values.push_back(x);
     });
@@ -330,7 +334,8 @@ void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, In
       }
     };
     const Index i = rows[r];
-    const Index stored = A_.sparse() ? index_at(A_.indptr, A_.wide_index, i + 1) - index_at(A_.indptr, A_.wide_index, i) : d;
+    const Index stored =
+        A_.sparse() ? index_at(A_.indptr, A_.wide_index, i + 1) - index_at(A_.indptr, A_.wide_index, i) : d;
     if (static_cast<Index>(s.slots.size()) < stored + used + 1) s.slots.resize(stored + used + 1);
     if (s.values.size() < s.slots.size()) s.values.resize(s.slots.size());
     each_value(A_, i, s, put);
@@ -362,7 +367,8 @@ void KernelBlocks<T>::call(Span<const Index> rows, Span<const Index> cols, T* ou
   std::vector<double> values(static_cast<std::size_t>(rows.size * cols.size));
   kernel_.call(rows, cols, values.data(), cols.size);
   for (Index r = 0; r < rows.size; ++r)
-    for (Index c = 0; c < cols.size; ++c) out[r * ldo + c] = static_cast<T>(values[r * cols.size + c]) + formula_.offset;
+    for (Index c = 0; c < cols.size; ++c)
+      out[r * ldo + c] = static_cast<T>(values[r * cols.size + c]) + formula_.offset;
 }
 
 // ---- blocks ----
@@ -382,51 +388,51 @@ void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* o
 }
 
 template <class T>
-void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, int threads) const {
+void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, Team& team) const {
   const Index work = rows.size * cols.size * (A_.d + 16);
-  if (threads <= 1 || work < kSerial || kernel_.kind == KernelKind::callable) return block(rows, cols, out, ld);
+  if (team.size() == 1 || work < kSerial || serial()) return block(rows, cols, out, ld);
   const Index step = kernel_.kind == KernelKind::precomputed ? cols.size : width();
   const Index across = (cols.size + step - 1) / step;
-  const Index wanted = (4 * threads + across - 1) / across;  // tasks down, for an even load
+  const Index wanted = (4 * team.size() + across - 1) / across;  // tasks down, for an even load
   const Index height = std::min(kTaskRows, (rows.size + wanted - 1) / wanted), down = (rows.size + height - 1) / height;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) collapse(2)
-  for (Index i = 0; i < down; ++i)
-    for (Index j = 0; j < across; ++j)
-      block(rows.sub(i * height, std::min((i + 1) * height, rows.size)), cols.sub(j * step, std::min((j + 1) * step, cols.size)),
-            out + i * height * ld + j * step, ld);
+  team.run(down * across, [&](Index task) {
+    const Index i = task / across * height, j = task % across * step;
+    block(rows.sub(i, std::min(i + height, rows.size)), cols.sub(j, std::min(j + step, cols.size)), out + i * ld + j,
+          ld);
+  });
 }
 
 template <class T>
-void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, int threads) const {
+void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team) const {
   const Index n = rows.size;
   if (n == 0) return;
-  if (kernel_.kind == KernelKind::precomputed || kernel_.kind == KernelKind::callable) return block(rows, rows, out, ld, threads);
+  if (kernel_.kind == KernelKind::precomputed || kernel_.kind == KernelKind::callable)
+    return block(rows, rows, out, ld, team);
   evaluations_.fetch_add(static_cast<std::uint64_t>(n) * (n + 1) / 2, std::memory_order_relaxed);
   // A task is a strip of columns from..to against some rows above its diagonal; the last rows are the diagonal square.
   const Index step = width(), strips = (n + step - 1) / step, parts = (n + 8 * kRows - 1) / (8 * kRows);
-  const bool parallel = threads > 1 && n * n * (A_.d + 16) >= 2 * kSerial;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) collapse(2) if (parallel)
-  for (Index strip = strips - 1; strip >= 0; --strip) {
-    for (Index part = 0; part < parts; ++part) {
-      const Index from = strip * step, to = std::min(from + step, n);
-      const Index top = part * 8 * kRows, bottom = std::min(top + 8 * kRows, to);
-      if (top >= to) continue;
-      Scratch& s = scratch();
-      set_columns(rows.sub(from, to), s);
-      T* tile = s.mirror.get(kRows * step);
-      for (Index i = top; i < bottom;) {
-        const Index end = i < from ? std::min({i + kRows, bottom, from}) : bottom;
-        if (i >= from) {  // on the diagonal square both halves are computed
-          compute(rows.sub(i, end), s, out + i * ld + from, ld);
-        } else {
-          compute(rows.sub(i, end), s, tile, step);
-          for (Index r = i; r < end; ++r) std::copy(tile + (r - i) * step, tile + (r - i) * step + (to - from), out + r * ld + from);
-          ops_.transpose(tile, step, end - i, to - from, out + from * ld + i, ld);
-        }
-        i = end;
+  auto one = [&](Index task) {
+    const Index from = (strips - 1 - task / parts) * step, to = std::min(from + step, n);
+    const Index top = task % parts * 8 * kRows, bottom = std::min(top + 8 * kRows, to);
+    if (top >= to) return;
+    Scratch& s = scratch();
+    set_columns(rows.sub(from, to), s);
+    T* tile = s.mirror.get(kRows * step);
+    for (Index i = top; i < bottom;) {
+      const Index end = i < from ? std::min({i + kRows, bottom, from}) : bottom;
+      if (i >= from) {  // on the diagonal square both halves are computed
+        compute(rows.sub(i, end), s, out + i * ld + from, ld);
+      } else {
+        compute(rows.sub(i, end), s, tile, step);
+        for (Index r = i; r < end; ++r)
+          std::copy(tile + (r - i) * step, tile + (r - i) * step + (to - from), out + r * ld + from);
+        ops_.transpose(tile, step, end - i, to - from, out + from * ld + i, ld);
       }
+      i = end;
     }
-  }
+  };
+  if (n * n * (A_.d + 16) >= 2 * kSerial) return team.run(strips * parts, one);
+  for (Index task = 0; task < strips * parts; ++task) one(task);
 }
 
 template <class T>

@@ -1,7 +1,7 @@
-// Blocks of the kernel matrix K[i,j] = k(A_i, B_j) + offset, between the rows of one Data (training) or of two (prediction).
+// Blocks of the kernel matrix K[i,j] = k(A_i, B_j) + offset: rows of one Data (training) or of two (prediction).
 //
-// The value of a pair depends on the two rows and the instruction set only: not on the block, the tile, the order of the two
-// rows or the number of threads, bit for bit. Every sum over features runs in the order of the features, in T.
+// The value of a pair depends on the two rows and the instruction set only: not on the block, the tile, the order of
+// the two rows or the number of threads, bit for bit. Every sum over features runs in the order of the features, in T.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "data.hpp"
 #include "kernel.hpp"
+#include "team.hpp"
 #include "tile.hpp"
 
 namespace polymargin {
@@ -21,10 +22,10 @@ class KernelBlocks {
 
   // out[r * ld + c] = k(A[rows[r]], B[cols[c]]) + offset. Serial and thread safe, any size from 1 x 1 up.
   void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld) const;
-  // The same by `threads` threads. Callables always run serially.
-  void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, int threads) const;
+  // The same by all of a team. Callables always run serially.
+  void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, Team& team) const;
   // out[i * ld + j] = k(A[rows[i]], A[rows[j]]) + offset for A = B: half is computed, half is mirrored.
-  void gram(Span<const Index> rows, T* out, Index ld, int threads) const;
+  void gram(Span<const Index> rows, T* out, Index ld, Team& team) const;
   // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.
   void diagonal(Span<const Index> rows, double* out) const;
   // Multiply-adds that one value takes, about.
@@ -45,8 +46,8 @@ class KernelBlocks {
   static Scratch& scratch();
 
   bool sparse() const { return A_.sparse() || B_.sparse(); }
-  Index width() const;                                         // columns computed together
-  void set_columns(Span<const Index> cols, Scratch& s) const;  // at most width()
+  Index width() const;                                                        // columns computed together
+  void set_columns(Span<const Index> cols, Scratch& s) const;                 // at most width()
   void compute(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;  // rows against the columns set last
   void pack(Index from, Index to, Scratch& s) const;
   void dense_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;
@@ -64,10 +65,11 @@ class KernelBlocks {
   const TileOps<T>& ops_;
   Formula<T> formula_;
   bool l1_, has_norms_;
-  std::vector<float> mean_;  // of some rows of A, taken off all rows where only differences matter (rounding errors shrink)
-  std::vector<T> scale_;     // rbf: sqrt(gamma) per feature, so that the squared distance is the exponent
-  T uniform_ = 1;            // the same where CSR rows meet one gamma: they may have more features than memory
-  std::vector<T> norms_;     // of all rows of A: squared length (rbf) or inverse length (cosine)
+  std::vector<float>
+      mean_;  // of some rows of A, taken off all rows where only differences matter (rounding errors shrink)
+  std::vector<T> scale_;  // rbf: sqrt(gamma) per feature, so that the squared distance is the exponent
+  T uniform_ = 1;         // the same where CSR rows meet one gamma: they may have more features than memory
+  std::vector<T> norms_;  // of all rows of A: squared length (rbf) or inverse length (cosine)
   mutable std::atomic<std::uint64_t> evaluations_{0};
 };
 

@@ -168,55 +168,39 @@ void newton_two(LocalQp<T>& qp, Index i, Index j, double quad) {
   qp.t[j] = std::log(rest / (uj - rest));
 }
 
-// The logistic loss: every variable is interior and the gradient is G + t. One variable a step, two under a sum constraint.
+// The logistic loss: every variable is interior and the gradient is G + t. The largest one goes, together with the smallest of
+// its group under a sum constraint. (The curvature of phi explodes near a bound, so a second-order choice would leave the
+// variables alone that sit wrongly at one.)
 template <class T>
 Index entropy_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop) {
   const Steps<T>& pass = steps<T>();
-  std::vector<double> curve(qp.m);
-  for (Index k = 0; k < qp.m; ++k) curve[k] = curvature(qp.a[k], qp.u[k]);
   Index n_steps = 0;
   while (n_steps < max_steps) {
     Index i = -1, j = -1;
-    double quad = 0;
+    double worst = eps;
     if (qp.groups.empty()) {
-      double best = 0, worst = 0;
       for (Index k = 0; k < qp.m; ++k) {
-        double h = std::abs(qp.G[k] + qp.t[k]), key = h * h / (qp.diagonal[k] + curve[k]);
-        worst = std::max(worst, h);
-        if (key > best) best = key, i = k;
+        double h = std::abs(qp.G[k] + qp.t[k]);
+        if (h > worst) worst = h, i = j = k;
       }
-      if (worst <= eps || i < 0) break;
-      j = i;
     } else {
-      double worst = eps;
-      Index begin = 0, end = 0;
       for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
-        Index at = -1;
+        Index lowest = -1, highest = -1;
         double low = kBlocked, high = -kBlocked;
         for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
           double h = qp.G[k] + qp.t[k];
-          if (h < low) low = h, at = k;
-          high = std::max(high, h);
+          if (h < low) low = h, lowest = k;
+          if (h > high) high = h, highest = k;
         }
-        if (high - low > worst) worst = high - low, i = at, begin = qp.groups[g], end = qp.groups[g + 1];
+        if (high - low > worst) worst = high - low, i = lowest, j = highest;
       }
-      if (i < 0) break;
-      double low = qp.G[i] + qp.t[i], best = 0;
-      for (Index k = begin; k < end; ++k) {
-        double diff = qp.G[k] + qp.t[k] - low;
-        double q = std::max<double>(double(qp.diagonal[i]) + qp.diagonal[k] - 2 * double(qp.row(i)[k]), 0);
-        double key = diff * diff / (q + curve[i] + curve[k]);
-        if (diff > 0 && key > best) best = key, j = k, quad = q;
-      }
-      if (j < 0) break;
     }
+    if (i < 0) break;
     double ai = qp.a[i], aj = qp.a[j];
     if (i == j)
       set_entropy(qp, i, newton_one(qp, i));
     else
-      newton_two(qp, i, j, quad);
-    curve[i] = curvature(qp.a[i], qp.u[i]);
-    curve[j] = curvature(qp.a[j], qp.u[j]);
+      newton_two(qp, i, j, std::max<double>(double(qp.diagonal[i]) + qp.diagonal[j] - 2 * double(qp.row(i)[j]), 0));
     pass.update(qp.G.data(), qp.row(i), qp.row(j), T(qp.a[i] - ai), i == j ? T(0) : T(qp.a[j] - aj), qp.ld);
     if (++n_steps % kStopEvery == 0 && stop()) break;
   }

@@ -35,8 +35,8 @@ class Pages {
 template <class T>
 class RowCache {
  public:
-  RowCache(const KernelBlocks<T>& K, std::vector<Index> columns, double bytes, Index least, int threads)
-      : K_(K), columns_(std::move(columns)), threads_(threads), m_(static_cast<Index>(columns_.size())) {
+  RowCache(const KernelBlocks<T>& K, std::vector<Index> columns, double bytes, Index least, Team& team)
+      : K_(K), columns_(std::move(columns)), team_(team), m_(static_cast<Index>(columns_.size())) {
     capacity_ = std::clamp<Index>(static_cast<Index>(bytes / (sizeof(T) * std::max<Index>(m_, 1))), std::min(least, m_), m_);
     reserved_ = static_cast<std::size_t>(capacity_) * m_;
     memory_ = std::make_unique<Pages<T>>(reserved_);
@@ -101,14 +101,14 @@ class RowCache {
     for (Index r = 0; r < n; ++r) wanted[r] = columns_[missing_[r]];
     Span<const Index> columns{columns_.data(), m_};
     if (n == m_ && used_ == 0 && capacity_ == m_) {
-      K_.gram(columns, memory_->data(), m_, threads_);
+      K_.gram(columns, memory_->data(), m_, team_);
       for (Index r = 0; r < n; ++r) own(r, missing_[r]);
       used_ = n;
       return;
     }
     Index fresh = std::min(n, capacity_ - used_);
     if (fresh > 0) {
-      K_.block({wanted.data(), fresh}, columns, memory_->data() + used_ * m_, m_, threads_);
+      K_.block({wanted.data(), fresh}, columns, memory_->data() + used_ * m_, m_, team_);
       for (Index r = 0; r < fresh; ++r) own(used_ + r, missing_[r]);
       used_ += fresh;
     }
@@ -119,7 +119,7 @@ class RowCache {
                      [&](Index a, Index b) { return stamp_[a] < stamp_[b]; });
     for (Index r = fresh; r < n; ++r) {
       Index s = victims[r - fresh];
-      K_.block({wanted.data() + r, 1}, columns, memory_->data() + s * m_, m_, threads_);
+      K_.block({wanted.data() + r, 1}, columns, memory_->data() + s * m_, m_, team_);
       slot_[owner_[s]] = -1;
       own(s, missing_[r]);
     }
@@ -129,7 +129,7 @@ class RowCache {
 
   const KernelBlocks<T>& K_;
   std::vector<Index> columns_;
-  int threads_;
+  Team& team_;
   Index m_, capacity_ = 0, used_ = 0;
   std::size_t reserved_ = 0;
   std::unique_ptr<Pages<T>> memory_;

@@ -1,9 +1,9 @@
 // The vector arithmetic of one tile of kernel values, as a table of functions: one table per instruction set and type.
 //
-// A panel holds `lanes` rows of data feature by feature, panel[k * lanes + l]: its vectors run over rows, so the sum over
-// features is sequential in every lane. The other side of a tile is plain rows, whose values are broadcast.
-// This header and tile.inl hold no inline function of external linkage: the linker keeps one copy of such a function for the
-// whole program, which could be the copy made with AVX-512 instructions.
+// A panel holds `lanes` rows of data feature by feature, panel[k * lanes + l]: its vectors run over rows, so the sum
+// over features is sequential in every lane. The other side of a tile is plain rows, whose values are broadcast.
+// Neither this header nor tile.inl has an inline function of external linkage: the linker keeps one copy of such a
+// function for the whole program, which could be the copy made with AVX-512 instructions.
 #pragma once
 #include <cstdint>
 
@@ -35,13 +35,16 @@ struct TileOps {
   void (*norms)(const T* panel, Index d, bool add, T* norms);
   // sum_k x[k]^2, again the same operations.
   T (*norm)(const T* x, Index n);
-  // tile[r, c] (+)= sum_k a[r, k] b[c, k], or sum_k |a[r, k] - b[c, k]| if l1; m <= rows, b in `panels` panels, each d * lanes.
+  // tile[r, c] (+)= sum_k a[r, k] b[c, k], or sum_k |a[r, k] - b[c, k]| if l1; m <= rows.
+  // b is `panels` panels of d * lanes values.
   void (*dots)(bool l1, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt);
-  // One row of n values times a panel of sparse_lanes: out[c] = sum_p value[p] panel[slot[p], c], or sum |value - panel|.
+  // One row of n values and a panel of sparse_lanes: out[c] = sum_p value[p] panel[slot[p], c], or the sum of
+  // |value[p] - panel[slot[p], c]|.
   void (*sparse_dots)(bool l1, const std::int32_t* slot, const T* value, Index n, const T* panel, T* out);
-  // out[r, c] = k from the dots (l1 distances) in tile, squared norms of both sides; columns are padded to `lanes` in tile only.
-  void (*finish)(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms, const T* col_norms, T* out,
-                 Index ldo);
+  // out[r, c] = k from the dots (or l1 distances) in tile and the norms of both sides; only tile and col_norms are
+  // padded to whole panels.
+  void (*finish)(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms,
+                 const T* col_norms, T* out, Index ldo);
   // out[c, r] = tile[r, c]
   void (*transpose)(const T* tile, Index ldt, Index m, Index n, T* out, Index ldo);
   // f[c] += sum_r alpha[r] tile[r, c], the sum in T; n is a multiple of `lanes`.
@@ -50,7 +53,7 @@ struct TileOps {
   void (*improve)(const double* f, double b, Index n, Index label, double* best, Index* labels);
 };
 
-// The best table that this processor runs; the environment variable POLYMARGIN_SIMD (base, avx2, avx512) can lower the choice.
+// The best table that this processor runs; the variable POLYMARGIN_SIMD (base, avx2, avx512) can lower the choice.
 template <class T>
 const TileOps<T>& tile_ops();
 

@@ -1,5 +1,5 @@
-// The functions of TileOps, written once with vector extensions and compiled once per instruction set. The including file
-// defines POLYMARGIN_ISA (a namespace), VECTOR_BYTES and TILE_ROWS. No STL here: see tile.hpp.
+// The functions of TileOps, written once with vector extensions and compiled once per instruction set. The including
+// file defines POLYMARGIN_ISA (a namespace), VECTOR_BYTES and TILE_ROWS. No STL here: see tile.hpp.
 //
 // Registers: TILE_ROWS x 2 accumulators, two vectors of the panel and one broadcast value must fit.
 
@@ -10,7 +10,7 @@ namespace {
 #define INLINE inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-constexpr int kPairs = 2;        // vectors in a row of a panel
+constexpr int kPairs = 2;  // vectors in a row of a panel
 constexpr int kSparseVectors = 4;
 
 template <class T>
@@ -68,7 +68,8 @@ struct ExpTable<float> {
   static constexpr float lowest = -87.33654f, log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
   static constexpr float shift = 12582912.0f + 127.0f;  // 1.5 * 2^23 + bias
   static constexpr int mantissa = 23, degree = 5;
-  static constexpr float p[] = {1.98909827e-4f, 1.39336427e-3f, 8.33331093e-3f, 4.16664650e-2f, 1.66666667e-1f, 5.00000001e-1f};
+  static constexpr float p[] = {1.98909827e-4f, 1.39336427e-3f, 8.33331093e-3f,
+                                4.16664650e-2f, 1.66666667e-1f, 5.00000001e-1f};
 };
 template <>
 struct ExpTable<double> {
@@ -76,13 +77,15 @@ struct ExpTable<double> {
   static constexpr double ln2_high = 6.93147180369123816490e-1, ln2_low = 1.90821492927058770002e-10;
   static constexpr double shift = 6755399441055744.0 + 1023.0;  // 1.5 * 2^52 + bias
   static constexpr int mantissa = 52, degree = 9;
-  static constexpr double p[] = {2.51003776196063719e-08, 2.76200782038063943e-07, 2.75572684765536953e-06, 2.48015213174840833e-05,
-                                 1.98412698630429628e-04, 1.38888889171998628e-03, 8.33333333333006326e-03, 4.16666666666241567e-02,
-                                 1.66666666666666685e-01, 5.00000000000000111e-01};
+  static constexpr double p[] = {2.51003776196063719e-08, 2.76200782038063943e-07, 2.75572684765536953e-06,
+                                 2.48015213174840833e-05, 1.98412698630429628e-04, 1.38888889171998628e-03,
+                                 8.33333333333006326e-03, 4.16666666666241567e-02, 1.66666666666666685e-01,
+                                 5.00000000000000111e-01};
 };
 
-// e^x for x <= 0, below 2 ulp. x = n ln 2 + f with |f| <= ln 2 / 2, e^f = 1 + f + f^2 p(f). Adding `shift` rounds x / ln 2 to n and
-// leaves n + bias in the low bits, which become the exponent. Results under the smallest normal number are 0, NaN gives 0.
+// e^x for x <= 0, below 2 ulp. x = n ln 2 + f with |f| <= ln 2 / 2, e^f = 1 + f + f^2 p(f). Adding `shift` rounds x /
+// ln 2 to n and leaves n + bias in the low bits, which become the exponent. Results under the smallest normal number
+// are 0, NaN gives 0.
 template <class T>
 INLINE V<T> exp_negative(V<T> x) {
   using E = ExpTable<T>;
@@ -149,8 +152,8 @@ INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
 }
 
 template <class T, KernelKind kind>
-void finish_rows(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms, const T* col_norms, T* out,
-                 Index ldo) {
+void finish_rows(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms,
+                 const T* col_norms, T* out, Index ldo) {
   constexpr bool has_norms = kind == KernelKind::rbf || kind == KernelKind::cosine;
   for (Index r = 0; r < m; ++r) {
     const T* x = tile + r * ldt;
@@ -167,23 +170,46 @@ void finish_rows(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n
 }
 
 template <class T>
-void finish(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* rn, const T* cn, T* out, Index ldo) {
+void finish(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* rn, const T* cn, T* out,
+            Index ldo) {
   switch (f.kind) {
-    case KernelKind::rbf: return finish_rows<T, KernelKind::rbf>(f, tile, ldt, m, n, rn, cn, out, ldo);
-    case KernelKind::linear: return finish_rows<T, KernelKind::linear>(f, tile, ldt, m, n, rn, cn, out, ldo);
-    case KernelKind::poly: return finish_rows<T, KernelKind::poly>(f, tile, ldt, m, n, rn, cn, out, ldo);
-    case KernelKind::sigmoid: return finish_rows<T, KernelKind::sigmoid>(f, tile, ldt, m, n, rn, cn, out, ldo);
-    case KernelKind::cosine: return finish_rows<T, KernelKind::cosine>(f, tile, ldt, m, n, rn, cn, out, ldo);
-    default: return finish_rows<T, KernelKind::laplacian>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::rbf:
+      return finish_rows<T, KernelKind::rbf>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::linear:
+      return finish_rows<T, KernelKind::linear>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::poly:
+      return finish_rows<T, KernelKind::poly>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::sigmoid:
+      return finish_rows<T, KernelKind::sigmoid>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::cosine:
+      return finish_rows<T, KernelKind::cosine>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    default:
+      return finish_rows<T, KernelKind::laplacian>(f, tile, ldt, m, n, rn, cn, out, ldo);
   }
 }
 
 // ---- sums over features ----
 
+// a b + c, rounded once where the processor can. Said explicitly: a compiler may fuse one loop and not another, and
+// then the norm of a row is not its dot with itself.
+#if defined(__FMA__) && VECTOR_BYTES == 64
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return _mm512_fmadd_ps(a, b, c); }
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return _mm512_fmadd_pd(a, b, c); }
+#elif defined(__FMA__) && VECTOR_BYTES == 32
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return _mm256_fmadd_ps(a, b, c); }
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return _mm256_fmadd_pd(a, b, c); }
+#elif defined(__aarch64__)
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return vfmaq_f32(c, a, b); }
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return vfmaq_f64(c, a, b); }
+#else
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return a * b + c; }
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return a * b + c; }
+#endif
+
 template <bool l1, class T>
 INLINE V<T> term(T a, V<T> b, V<T> sum) {
   if constexpr (l1) return sum + absolute<T>(a - b);
-  return sum + a * b;
+  return multiply_add(splat<T>(a), b, sum);
 }
 
 template <bool l1, int M, class T>
@@ -228,33 +254,17 @@ void norms(const T* panel, Index d, bool add, T* out) {
     V<T> sum = add ? load(out + v * W<T>) : V<T>{};
     for (Index k = 0; k < d; ++k) {
       const V<T> x = load(panel + k * kLanes<T> + v * W<T>);
-      sum = sum + x * x;
+      sum = multiply_add(x, x, sum);
     }
     store<T>(out + v * W<T>, sum);
   }
 }
 
-// Said explicitly, for the compiler would split this loop into products and sums, which rounds twice.
-INLINE float multiply_add(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  return __builtin_fmaf(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-INLINE double multiply_add(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  return __builtin_fma(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
-
 template <class T>
 T norm(const T* x, Index n) {
-  T sum = 0;
-  for (Index p = 0; p < n; ++p) sum = multiply_add(x[p], x[p], sum);
-  return sum;
+  V<T> sum = {};
+  for (Index p = 0; p < n; ++p) sum = term<false, T>(x[p], splat<T>(x[p]), sum);
+  return sum[0];
 }
 
 template <bool l1, class T>
@@ -376,8 +386,8 @@ void pack_rows(const S* const* x, Index d, const float* mean, const T* scale, T*
       if (k + w > d) k = d - w;  // the last block overlaps the one before
       V<T> r[w];
       UNROLL for (int i = 0; i < w; ++i) __builtin_prefetch(x[v * w + i] + k + 4 * w);
-      UNROLL for (int i = 0; i < w; ++i)
-        r[i] = converted_vector<T, S>(x[v * w + i] + k, mean ? mean + k : nullptr, scale ? scale + k : nullptr);
+      UNROLL for (int i = 0; i < w; ++i) r[i] =
+          converted_vector<T, S>(x[v * w + i] + k, mean ? mean + k : nullptr, scale ? scale + k : nullptr);
       transpose_registers<w / 2, T>(r);
       UNROLL for (int i = 0; i < w; ++i) store<T>(panel + (k + i) * kLanes<T> + v * w, r[i]);
     }
@@ -433,8 +443,8 @@ void improve(const double* f, double b, Index n, Index label, double* best, Inde
 
 template <class T>
 constexpr TileOps<T> table(const char* name) {
-  return {name,     kLanes<T>,      kSparseVectors * W<T>, TILE_ROWS,    convert<T>,    pack<T>, norms<T>, norm<T>,
-          dots<T>,  sparse_dots<T>, finish<T>,             transpose<T>, accumulate<T>, improve};
+  return {name,    kLanes<T>, kSparseVectors * W<T>, TILE_ROWS, convert<T>,   pack<T>,       norms<T>,
+          norm<T>, dots<T>,   sparse_dots<T>,        finish<T>, transpose<T>, accumulate<T>, improve};
 }
 
 }  // namespace

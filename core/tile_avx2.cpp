@@ -2,6 +2,8 @@
 #include "tile.hpp"
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+
 #if !defined(__AVX2__) || !defined(__FMA__)
 #error "compile tile_avx2.cpp with -mavx2 -mfma"
 #endif

@@ -4,6 +4,10 @@
 
 #include "tile.hpp"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #define POLYMARGIN_ISA base
 #define VECTOR_BYTES 16
 #define TILE_ROWS 4

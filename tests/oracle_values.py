@@ -1,9 +1,9 @@
 """Reference optima of the scatter machine, RBF kernel exp(-gamma ||x - z||^2).
 
 Source: the project's list of oracles (`oracles.json`, same ids), computed with Clarabel at tolerances 1e-11, primal and
-dual or a second solver agreeing to 1e-8; rho and b are printed there to 8 and 6 digits. `value` of a nu row is the minimum
-of the dual (the quadratic form), so the objective is -value; of a C row it is the objective itself. nSV counts alphas above
-1e-6 of the box. Data sets: data_sets.py; a given mu is written as nu = T / (mu n).
+dual or a second solver agreeing to 1e-8; rho and b are printed there to 8 and 6 digits. `value` of a nu row is the
+minimum of the dual (the quadratic form), so the objective is -value; of a C row it is the objective itself. nSV counts
+alphas above 1e-6 of the box. Data sets: data_sets.py; a given mu is written as nu = T / (mu n).
 """
 
 ROWS = [
@@ -230,7 +230,7 @@ ROWS = [
     ),
 ]
 
-# Sensitivity (21) of row scatter/hinge/nobias/iris/nu0.5, one row per class (ids scatter/sensitivity(21)/iris/class0 .. 2).
+# Sensitivity (21) of row scatter/hinge/nobias/iris/nu0.5: scatter/sensitivity(21)/iris/class0 .. class2.
 SENSITIVITY = [
     [0.01213879, 0.02295937, 0.00160827, 0.00420191],
     [0.04154327, 0.03596216, 0.01297262, 0.01593239],

@@ -13,8 +13,10 @@ Its dual, with Q_ij = ([y_i = y_j] - 1/T) k_ij:
 
     max  [C form, not logistic] 1'a - 1/2 a'Qa - sum_i r(a_i, u_i)
 
-    r(a, u)   hinge 0 on [0, u],  squared hinge a^2 / (2u) on [0, inf),  logistic a ln(a/u) + (u - a) ln(1 - a/u) on [0, u]
-    sums      nu form: 1'a = T;   exact: the sum over class c is pi_c T (nu form), lambda pi_c T with lambda free (C form)
+    r(a, u)   hinge 0, 0 <= a <= u;  squared hinge a^2 / (2u), 0 <= a;
+              logistic a ln(a/u) + (u - a) ln(1 - a/u), 0 <= a <= u
+    sums      nu form: 1'a = T;
+              exact intercept: the sum over class c is pi_c T (nu form), lambda pi_c T, lambda free (C form)
 """
 
 import warnings
@@ -67,7 +69,7 @@ def factor(K):
 
 
 def solve(objective, constraints):
-    """Optimal value by Clarabel at tight tolerances; a reduced-accuracy answer is accepted and left to the caller's checks."""
+    """Optimal value by Clarabel at tight tolerances; an answer of reduced accuracy is left to the caller's checks."""
     problem = cp.Problem(objective, constraints)
     tight = dict(tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11, max_iter=500)
     with warnings.catch_warnings():
@@ -88,7 +90,7 @@ class Optimum:
 
 
 class Scatter:
-    """One problem of the module's docstring. K is the plain Gram matrix; y is 0 .. T-1; rows of weight 0 take no part."""
+    """One problem of the module's docstring. K is the plain Gram matrix, y 0 .. T-1; rows of weight 0 take no part."""
 
     def __init__(self, K, y, *, loss="hinge", C=1.0, nu=None, intercept="none", priors=None, weights=None):
         self.y, self.loss, self.nu = np.asarray(y), loss, nu
@@ -109,7 +111,7 @@ class Scatter:
 
     @property
     def unit(self):
-        """Both problems are handed to the solver in this unit of alpha, v and the objective: a small C makes all three small."""
+        """Unit of alpha, v and the objective in what the solver is given: a small C makes all three small."""
         return min(1.0, self.u[self.on].mean())
 
     # The conic solver's answers
@@ -200,7 +202,11 @@ class Scatter:
         if self.loss == "squared_hinge":
             g[i] += alpha[i] / self.u[i]
         if self.loss == "logistic":
-            g[i] += np.log(alpha[i]) - np.log(self.u[i] - alpha[i])
+            a, u = (
+                alpha[i],
+                self.u[i],
+            )  # next to u the rounding of u - a hides the slope: the bound counts as in the hinge
+            g[i] += np.log(np.maximum(a, 1e-300)) - np.log(np.maximum(u - a, 1e-12 * u))
         return g
 
     def up_low(self, alpha):
@@ -216,7 +222,7 @@ class Scatter:
         return max(0.0, np.max(-d[up], initial=0), np.max(d[low], initial=0))
 
     def spread(self, alpha):
-        """max g over the rows that can shrink - min g over those that can grow, within each sum constraint (it must be <= 0)."""
+        """max g over rows that can shrink - min g over rows that can grow, per sum constraint; <= 0 at the optimum."""
         g, (up, low) = self.gradient(alpha), self.up_low(alpha)
         groups = [self.y == c for c in range(self.T)] if self.exact else [np.ones(len(g), bool)]
         gaps = [np.max(g[q & low]) - np.min(g[q & up]) for q in groups if (q & low).any() and (q & up).any()]

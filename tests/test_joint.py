@@ -206,7 +206,7 @@ def test_precomputed_and_callable_kernels_are_the_kernel():
 
 
 def test_scores_do_not_depend_on_the_batch():
-    X, y = blobs([700, 700, 700], 20, seed=3, spread=2.0)
+    X, y = blobs([700, 700, 700], 20, seed=3, spread=4.0)
     for dtype in (np.float32, np.float64):
         model = JointSVC().fit(X.astype(dtype), y)
         assert model._score_type() == "float32"
@@ -295,8 +295,8 @@ def test_balanced_class_weights():
     X, y = X[20:130], y[20:130]
     factors = dict(enumerate(compute_class_weight("balanced", classes=np.arange(3), y=y)))
     same_scores(JointSVC(class_weight="balanced", **EXACT).fit(X, y), JointSVC(class_weight=factors, **EXACT).fit(X, y), X)
-    one = JointSVC(class_weight={2: 5.0}, **EXACT).fit(X, y)
-    same_scores(one, JointSVC(**EXACT).fit(X, y, np.where(y == 2, 5.0, 1.0)), X)
+    one = JointSVC(gamma=0.5, class_weight={2: 5.0}, **EXACT).fit(X, y)
+    same_scores(one, JointSVC(gamma=0.5, **EXACT).fit(X, y, np.where(y == 2, 5.0, 1.0)), X)
 
 
 def test_class_weights_that_break_equal_sums_act_as_priors():

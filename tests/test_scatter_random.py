@@ -27,13 +27,13 @@ every_machine = pytest.mark.parametrize("loss, form, intercept", MACHINES)
 
 
 @st.composite
-def problems(draw, form, intercept):
+def problems(draw, form, intercept, seed):
     """X, y, weights and parameters. Whole-number features make ties and equal rows, also across classes."""
     sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=12))
     sizes[0] += 2
-    seed = draw(st.integers(0, 10**6))
+    seed = [seed, draw(st.integers(0, 10**6))]
     X, y = blobs(sizes, draw(st.integers(1, 4)), seed, spread=draw(st.sampled_from([0.2, 0.7, 1.5])))
-    rng, T, n = np.random.default_rng(seed + 1), len(sizes), len(y)
+    rng, T, n = np.random.default_rng([*seed, 1]), len(sizes), len(y)
     if draw(st.sampled_from([False, False, False, True])):
         X = np.round(2 * X)
     weights = draw(st.sampled_from(["one", "some", "any"]))
@@ -52,8 +52,8 @@ def problems(draw, form, intercept):
 def solve_both(est, X, y, w):
     """The problem and its optimum by the conic solver.
 
-    A draw is dropped where the solver's own two answers differ, and where a nu form has no margin (rho = 0, overlapping classes):
-    a tolerance relative to rho has no meaning there.
+    A draw is dropped where the solver's own two answers differ, and where a nu form has no margin (overlapping classes,
+    rho = 0): a tolerance relative to rho has no meaning there.
     """
     p = problem(est, X, y, w)
     P, D = p.primal(), p.dual()
@@ -62,14 +62,13 @@ def solve_both(est, X, y, w):
     return p, P
 
 
-def run(data, loss, form, intercept, tols):
+def run(data, seed, loss, form, intercept, **limits):
     """Fit one drawn problem, check its figures and its scores; return the estimator and the optimum."""
-    X, y, w, params = data.draw(problems(form, intercept))
-    est = JointSVC("scatter", loss=loss, tol=data.draw(st.sampled_from(tols)), **params)
+    X, y, w, params = data.draw(problems(form, intercept, seed))
+    est = JointSVC("scatter", loss=loss, **params, **limits)
     p, best = solve_both(est, X, y, w)
     event(f"{p.T} classes")
     est.fit(X, y, sample_weight=w)
-    assert est.status_ == "solved"
     assert_honest(est, X, y, w, optimum=best.value)
     # The primal is 1-strongly convex in v, so its suboptimality bounds the error of every score.
     error = np.abs(p.scores(alphas(est, y)) - best.scores).max(axis=1)
@@ -86,14 +85,16 @@ def run(data, loss, form, intercept, tols):
 @every_machine
 @few
 @given(data=st.data())
-def test_random_optimum(loss, form, intercept, data):
-    est, best = run(data, loss, form, intercept, [1e-8])
+def test_random_optimum(seed, loss, form, intercept, data):
+    est, best = run(data, seed, loss, form, intercept, tol=1e-8)
+    assert est.status_ == "solved"
     assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
     assert est.dual_objective_ == pytest.approx(best.value, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every_machine
 @few
 @given(data=st.data())
-def test_random_figures_are_honest_at_any_tolerance(loss, form, intercept, data):
-    run(data, loss, form, intercept, [0.3, 0.1, 1e-2, 1e-3])
+def test_random_figures_are_honest_when_stopped_early(seed, loss, form, intercept, data):
+    run(data, seed, loss, form, intercept, max_iter=data.draw(st.sampled_from([1, 3, 10, 30, 100])))

@@ -80,6 +80,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         elif self._coef is not None:  # a linear machine has one vector per class
             vectors, alpha = self._coef, np.ones(len(self._coef))
             order, segments = np.arange(len(alpha)), np.arange(len(alpha) + 1)
+        elif vectors.shape[0] == 0:  # a fit that was stopped at once: the core wants a row, though it will not look at it
+            vectors = np.zeros((1, X.shape[1]))
         return dict(
             Z=kernels.as_data(X),
             SV=kernels.as_data(vectors),
