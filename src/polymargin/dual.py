@@ -160,7 +160,7 @@ def solve(
         b = np.add.reduceat(out["alpha"], segments[:-1])
     return Solution(
         alpha=alpha, intercept=b, rho=out["rho"], status=out["status"], signalled=run.signalled, n_iter=run.n_iter,
-        primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=max(out["violation"], abs(out["extra"])),
+        primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=out["violation"] + abs(out["extra"]),
         n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
     )  # fmt: skip
 
@@ -278,7 +278,8 @@ def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dic
     r = np.asarray(out["multiplier"])
     rho = float(r[0]) if shares is None else float(shares @ r)
     b = np.zeros(T) if shares is None else rho - r
-    return out | {"rho": rho, "b": b, "extra": 0.0}
+    unit = max(rho, 1e-12) if run.relative else 1.0  # the violation in the unit of tol
+    return out | {"rho": rho, "b": b, "extra": 0.0, "violation": out["violation"] / unit}
 
 
 def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
@@ -297,7 +298,7 @@ def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
         alpha, s = out["alpha"] * scale, (out["gradient"] - q.ridge * out["alpha"]) * scale
         b = out["b"] * scale
         primal, dual = _objectives(q, alpha, s, b)
-        return out | {"alpha": alpha, "b": b, "rho": 1.0, "primal": primal, "dual": dual, "violation": out["violation"] * scale}
+        return out | {"alpha": alpha, "b": b, "rho": 1.0, "primal": primal, "dual": dual}
 
     q = replace(q, sum="per_class")
     room = np.add.reduceat(q.upper, q.segments[:-1])
