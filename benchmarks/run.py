@@ -303,6 +303,8 @@ def main():
     if unknown:
         parser.error(f"unknown solver {unknown[0]!r}; expected some of {', '.join(solvers.SOLVERS)}")
 
+    # A terminated run must not leave its child behind: SystemExit passes through the `finally` in child().
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     limit = args.limit or (60 if args.fast else 300)
     here = {"date": datetime.datetime.now().isoformat(timespec="seconds"), **machine()}
     console.print(f"{here['cpu']}, {here['cores']} cores, {here['versions']}\n")

@@ -75,6 +75,7 @@ std::vector<float> mean_of(const Data& X) {
 template <class T>
 struct KernelBlocks<T>::Scratch {
   Span<const Index> cols;
+  const T *packed = nullptr, *packed_norms = nullptr;  // panels and norms of the columns, in `panels` or in a Columns
   Buffer<T> panels, col_norms, rows, row_norms, tile, mirror;
   std::vector<const void*> starts;
   // Sparse: the panel holds the features that occur in its columns; slot 0 is a row of zeros.
@@ -221,6 +222,8 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
   }
   if (to == A_.d && kernel_.kind == KernelKind::cosine)
     for (Index c = 0; c < panels * lanes; ++c) norms[c] = used_norm(norms[c]);
+  s.packed = panel;
+  s.packed_norms = norms;
 }
 
 template <class T>
@@ -232,8 +235,6 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
   T* a = s.rows.get(step * lda);
   T* tile = s.tile.get(height * ldt);
   T* row_norms = s.row_norms.get(height);
-  T* col_norms = s.col_norms.get(ldt);
-  T* b = s.panels.get(panels * lanes * std::min(d, kFeatures));
   for (Index r0 = 0; r0 < rows.size; r0 += height) {
     const Index m = std::min(height, rows.size - r0);
     for (Index k = 0; k == 0 || k < d; k += kFeatures) {
@@ -246,12 +247,12 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
           ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k,
                        scale_.empty() ? nullptr : scale_.data() + k, a + i * lda);
         }
-        ops_.dots(l1_, a, lda, static_cast<int>(rest), b, static_cast<int>(panels), count, k > 0, tile + r * ldt, ldt);
+        ops_.dots(l1_, a, lda, static_cast<int>(rest), s.packed, static_cast<int>(panels), count, k > 0, tile + r * ldt, ldt);
       }
     }
     if (has_norms_)
       for (Index r = 0; r < m; ++r) row_norms[r] = norms_[rows[r0 + r]];
-    ops_.finish(formula_, tile, ldt, m, s.cols.size, row_norms, col_norms, out + r0 * ldo, ldo);
+    ops_.finish(formula_, tile, ldt, m, s.cols.size, row_norms, s.packed_norms, out + r0 * ldo, ldo);
   }
 }
 
@@ -400,6 +401,43 @@ void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* o
     block(rows.sub(i, std::min(i + height, rows.size)), cols.sub(j, std::min(j + step, cols.size)), out + i * ld + j,
           ld);
   });
+}
+
+template <class T>
+typename KernelBlocks<T>::Columns KernelBlocks<T>::columns(std::vector<Index> list, double bytes) const {
+  Columns columns;
+  columns.list = std::move(list);
+  const Index n = static_cast<Index>(columns.list.size()), lanes = ops_.lanes, padded = (n + lanes - 1) / lanes * lanes;
+  const bool plain = kernel_.kind != KernelKind::precomputed && !serial() && !sparse() && A_.d <= kFeatures;
+  if (!plain || static_cast<double>(padded) * (A_.d + 1) * sizeof(T) > bytes) return columns;
+  columns.panels.resize(static_cast<std::size_t>(padded * A_.d));
+  columns.norms.resize(padded);
+  Scratch& s = scratch();
+  for (Index c = 0; c < n; c += lanes) {
+    s.cols = {columns.list.data() + c, std::min<Index>(lanes, n - c)};
+    pack(0, A_.d, s);
+    std::copy(s.packed, s.packed + lanes * A_.d, columns.panels.data() + c * A_.d);
+    if (has_norms_) std::copy(s.packed_norms, s.packed_norms + lanes, columns.norms.data() + c);
+  }
+  return columns;
+}
+
+template <class T>
+void KernelBlocks<T>::block(Span<const Index> rows, const Columns& cols, T* out, Index ld, Team& team) const {
+  const Span<const Index> all{cols.list.data(), static_cast<Index>(cols.list.size())};
+  if (cols.panels.empty()) return block(rows, all, out, ld, team);
+  evaluations_.fetch_add(static_cast<std::uint64_t>(rows.size * all.size), std::memory_order_relaxed);
+  const Index step = width(), n_tasks = (all.size + step - 1) / step;
+  auto one = [&](Index task) {
+    const Index c = task * step;
+    Scratch& s = scratch();
+    s.cols = all.sub(c, std::min(c + step, all.size));
+    s.packed = cols.panels.data() + c * A_.d;
+    s.packed_norms = cols.norms.data() + c;
+    dense_rows(rows, s, out + c, ld);
+  };
+  if (rows.size * all.size * (A_.d + 16) >= kSerial) return team.run(n_tasks, one);
+  for (Index k = 0; k < n_tasks; ++k) one(k);
 }
 
 template <class T>

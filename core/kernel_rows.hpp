@@ -24,6 +24,13 @@ class KernelBlocks {
   void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld) const;
   // The same by all of a team. Callables always run serially.
   void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, Team& team) const;
+  // Columns that many small blocks will ask for: packed once, if that takes at most so many bytes.
+  struct Columns {
+    std::vector<Index> list;
+    std::vector<T> panels, norms;
+  };
+  Columns columns(std::vector<Index> list, double bytes) const;
+  void block(Span<const Index> rows, const Columns& cols, T* out, Index ld, Team& team) const;
   // out[i * ld + j] = k(A[rows[i]], A[rows[j]]) + offset for A = B: half is computed, half is mirrored.
   void gram(Span<const Index> rows, T* out, Index ld, Team& team) const;
   // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.

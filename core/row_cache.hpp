@@ -36,7 +36,9 @@ template <class T>
 class RowCache {
  public:
   RowCache(const KernelBlocks<T>& K, std::vector<Index> columns, double bytes, Index least, Team& team)
-      : K_(K), columns_(std::move(columns)), team_(team), m_(static_cast<Index>(columns_.size())) {
+      : K_(K), team_(team), packing_(bytes / 8), m_(static_cast<Index>(columns.size())) {
+    columns_ = K_.columns(std::move(columns), packing_);
+    bytes -= static_cast<double>(columns_.panels.size() * sizeof(T));
     capacity_ = std::clamp<Index>(static_cast<Index>(bytes / (sizeof(T) * std::max<Index>(m_, 1))), std::min(least, m_), m_);
     reserved_ = static_cast<std::size_t>(capacity_) * m_;
     memory_ = std::make_unique<Pages<T>>(reserved_);
@@ -46,7 +48,7 @@ class RowCache {
   Index capacity() const { return capacity_; }
   // The row at this position if it is kept, else null.
   const T* kept(Index p) const { return slot_[p] < 0 ? nullptr : memory_->data() + slot_[p] * m_; }
-  const std::vector<Index>& columns() const { return columns_; }
+  const std::vector<Index>& columns() const { return columns_.list; }
 
   // Pointers to the rows at these positions (at most `capacity` of them), valid until the next call.
   void fetch(Span<const Index> at, std::vector<const T*>& rows) {
@@ -67,7 +69,7 @@ class RowCache {
   void restrict_to(const std::vector<Index>& keep) {
     Index m = static_cast<Index>(keep.size()), filled = 0;
     std::vector<Index> owner(owner_.begin(), owner_.begin() + used_), renamed(m_, -1), columns(m);
-    for (Index k = 0; k < m; ++k) renamed[keep[k]] = k, columns[k] = columns_[keep[k]];
+    for (Index k = 0; k < m; ++k) renamed[keep[k]] = k, columns[k] = columns_.list[keep[k]];
     std::vector<Index> kept;
     std::vector<std::uint64_t> stamps;
     for (Index s = 0; s < used_; ++s) {
@@ -79,7 +81,7 @@ class RowCache {
       stamps.push_back(stamp_[s]);
       ++filled;
     }
-    columns_ = std::move(columns);
+    columns_ = K_.columns(std::move(columns), packing_);
     m_ = m;
     capacity_ = std::min<Index>(m_, static_cast<Index>(reserved_ / std::max<Index>(m_, 1)));
     forget();
@@ -98,17 +100,16 @@ class RowCache {
   void load() {
     Index n = static_cast<Index>(missing_.size());
     std::vector<Index> wanted(n);
-    for (Index r = 0; r < n; ++r) wanted[r] = columns_[missing_[r]];
-    Span<const Index> columns{columns_.data(), m_};
+    for (Index r = 0; r < n; ++r) wanted[r] = columns_.list[missing_[r]];
     if (n == m_ && used_ == 0 && capacity_ == m_) {
-      K_.gram(columns, memory_->data(), m_, team_);
+      K_.gram({columns_.list.data(), m_}, memory_->data(), m_, team_);
       for (Index r = 0; r < n; ++r) own(r, missing_[r]);
       used_ = n;
       return;
     }
     Index fresh = std::min(n, capacity_ - used_);
     if (fresh > 0) {
-      K_.block({wanted.data(), fresh}, columns, memory_->data() + used_ * m_, m_, team_);
+      K_.block({wanted.data(), fresh}, columns_, memory_->data() + used_ * m_, m_, team_);
       for (Index r = 0; r < fresh; ++r) own(used_ + r, missing_[r]);
       used_ += fresh;
     }
@@ -117,9 +118,12 @@ class RowCache {
     std::iota(victims.begin(), victims.end(), Index(0));
     std::nth_element(victims.begin(), victims.begin() + (n - fresh - 1), victims.end(),
                      [&](Index a, Index b) { return stamp_[a] < stamp_[b]; });
+    constexpr Index few = 16;
+    std::vector<T> block(static_cast<std::size_t>(std::min(few, n - fresh) * m_));
     for (Index r = fresh; r < n; ++r) {
-      Index s = victims[r - fresh];
-      K_.block({wanted.data() + r, 1}, columns, memory_->data() + s * m_, m_, team_);
+      const Index in_block = (r - fresh) % few, s = victims[r - fresh];
+      if (in_block == 0) K_.block({wanted.data() + r, std::min(few, n - r)}, columns_, block.data(), m_, team_);
+      std::copy(block.begin() + in_block * m_, block.begin() + (in_block + 1) * m_, memory_->data() + s * m_);
       slot_[owner_[s]] = -1;
       own(s, missing_[r]);
     }
@@ -128,8 +132,9 @@ class RowCache {
   void own(Index slot, Index p) { owner_[slot] = p, slot_[p] = slot, stamp_[slot] = now_; }
 
   const KernelBlocks<T>& K_;
-  std::vector<Index> columns_;
+  typename KernelBlocks<T>::Columns columns_;
   Team& team_;
+  double packing_;  // bytes that the columns may take packed
   Index m_, capacity_ = 0, used_ = 0;
   std::size_t reserved_ = 0;
   std::unique_ptr<Pages<T>> memory_;

@@ -303,7 +303,8 @@ def test_class_weights_that_break_equal_sums_act_as_priors():
     X, y = iris()
     factors = {0: 1000.0, 1: 1.0, 2: 1.0}
     model = JointSVC(nu=0.3, intercept="exact", class_weight=factors, **EXACT).fit(X, y)
-    priors = np.array([1000, 1, 1]) / 1002
+    light = 0.999 * (1 / 1002) / 0.3
+    priors = np.array([1 - 2 * light, light, light])
     same_scores(model, JointSVC(nu=0.3, intercept="exact", priors=priors, class_weight=factors, **EXACT).fit(X, y), X)
     assert_allclose(model.dual_coef_.sum(axis=1), 3 * priors, rtol=1e-6)
     mild = JointSVC(nu=0.3, intercept="exact", class_weight={0: 2.0}, **EXACT).fit(X, y)

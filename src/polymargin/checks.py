@@ -148,14 +148,19 @@ def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed:
         accept_large_sparse=True,
         dtype=[np.float64, np.float32],
         order="C",
-        ensure_all_finite=False,
     )
-    if not fit:
-        X = validate_data(estimator, X, reset=False, **how)
-        check_finite(X)
-        return canonical(X)
-    X, y = validate_data(estimator, X, y, **how)
-    check_finite(X)
+    try:
+        if not fit:
+            return canonical(validate_data(estimator, X, reset=False, **how))
+        X, y = validate_data(estimator, X, y, **how)
+    except ValueError as error:
+        if "Input X contains" not in str(error):
+            raise
+        found = str(error).splitlines()[0].removeprefix("Input X contains ").rstrip(".")
+        raise ValueError(
+            f"X expected finite numbers, and found {found}: drop such rows, or fill the gaps first, "
+            f"for example with make_pipeline(SimpleImputer(), ...)"
+        ) from None
     check_classification_targets(y)
     if precomputed and X.shape[0] != X.shape[1]:
         raise ValueError(
@@ -163,25 +168,6 @@ def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed:
             f"pass the kernel values between all training rows"
         )
     return canonical(X), y
-
-
-def check_finite(X: Any) -> None:
-    values = X.data if sp.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one NaN or infinity spoils the sum, and nothing as large as X is made
-            return
-    step = max(1, (1 << 20) // max(1, values.shape[-1] if values.ndim == 2 else 1))
-    for at in range(0, len(values), step):
-        bad = np.argwhere(~np.isfinite(values[at : at + step]))
-        if len(bad):
-            first = bad[0] + np.r_[at, np.zeros(values.ndim - 1, dtype=int)]
-            row = np.searchsorted(X.indptr, first[0], side="right") - 1 if sp.issparse(X) else first[0]
-            column = X.indices[first[0]] if sp.issparse(X) else first[1]
-            found = values[tuple(first)]
-            raise ValueError(
-                f"X expected finite numbers, and found {'NaN' if np.isnan(found) else found} in row {row}, column {column}: "
-                f"drop such rows, or fill the gaps first, for example with make_pipeline(SimpleImputer(), ...)"
-            )
 
 
 def canonical(X: Any) -> Any:

@@ -82,7 +82,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     nu : float in (0, 1], default=None
         The :math:`\nu` form: for the hinge without intercept, at most a share `nu` of the rows lie within the margin, and at least
         a share `nu` are support vectors. With the exact intercept `nu` is at most :math:`T \min_c W_c / \sum_c W_c`,
-        :math:`W_c` the weight of class c; where only `class_weight` breaks this bound, :math:`W_c / \sum W` act as `priors`.
+        :math:`W_c` the weight of class c; where only `class_weight` breaks this bound, it acts as `priors`: a light class gets
+        nearly the share of the dual's sum that it can hold, :math:`W_c / (\nu \sum_c W_c)`, the others share the rest.
     intercept : {"auto", "none", "regularised", "exact"}, default="auto"
         "none": :math:`b_c = 0`. "regularised": k + 1 takes the place of k. "exact": free :math:`b_c`, one equality constraint per
         class in the dual. "auto" is the machine's usual one, for scatter "none".
@@ -314,13 +315,23 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         return gamma
 
     def _shares(self, y: np.ndarray, plain: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-        """Shares of the classes in the weight, where class weights alone leave a class too light for an equal class sum.
+        """Shares of the classes in the dual's sum, where class weights alone leave a class too light for an equal share.
 
-        Equal sums 1 need mu W_c >= 1, that is nu <= T W_c / W, for every class. Sums T W_c / W are possible at every nu <= 1.
+        The rows of class c can hold the share W_c / (nu W) at most. A class that cannot hold 1/T gets nearly that (with all of it
+        every row would be a margin error and b_c could be anything below a bound), the others get equal parts of the rest.
         """
         W, before = np.bincount(y, weight), np.bincount(y, plain)
-        short, short_before = (self.nu * w.sum() > len(w) * w.min() * (1 + 1e-12) for w in (W, before))
-        return W / W.sum() if short and not short_before else None
+        most, most_before = (w / (self.nu * w.sum()) for w in (W, before))
+        if len(W) * most.min() >= 1 - 1e-12 or len(W) * most_before.min() < 1 - 1e-12:
+            return None
+        most *= max(0.999, self.nu)
+        share, light = np.full(len(W), 1 / len(W)), most < 1 / len(W)
+        while light.any() and not light.all():
+            share = np.where(light, most, (1 - most[light].sum()) / np.count_nonzero(~light))
+            if not np.any(share > most):
+                break
+            light |= share > most
+        return share
 
     def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
         """The dual solution of the last fit on the used rows, if that fit had n rows."""
