@@ -17,6 +17,7 @@ constexpr Index kWhole = 768;          // up to this size the working set is the
 constexpr Index kPolished = 256;       // up to this size a solved problem is carried on to rounding error
 constexpr Index kLeastRows = 16;       // kept even where the memory budget is smaller
 constexpr Index kSample = 4096;        // a larger problem starts on a sample of this size
+constexpr double kNoMargin = 1e-6;      // of the largest Q_ii: classes with a smaller margin overlap
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;     // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;            // then everything stays active
@@ -34,11 +35,13 @@ class Decomposition {
       std::fill(label_.begin() + p_.segments[c], label_.begin() + p_.segments[c + 1], c);
     diagonal_.resize(n_);
     K_.diagonal(p_.rows, diagonal_.data());
-    for (Index i = 0; i < n_; ++i) diagonal_[i] = (p_.same) * diagonal_[i] + p_.ridge[i];
+    for (Index i = 0; i < n_; ++i) diagonal_[i] = p_.same * diagonal_[i] + p_.ridge[i];
+    smallest_margin_ = kNoMargin * *std::max_element(diagonal_.begin(), diagonal_.end());
     out_.gradient.resize(n_);
     for (Index i = 0; i < n_; ++i) out_.gradient[i] = -p_.linear[i];
     reference_.assign(n_, 0);
     used_.assign(n_, 0);
+    seen_.assign(n_, 0);
     if (p_.entropy) {
       t_.resize(n_);
       for (Index i = 0; i < n_; ++i) t_[i] = std::log(out_.alpha[i] / (p_.upper[i] - out_.alpha[i]));
@@ -53,7 +56,7 @@ class Decomposition {
     double best = std::numeric_limits<double>::infinity(), closest = best;
     for (Index round = 0, idle = 0;; ++round) {
       double violation = measure();
-      double eps = set_.tol * (set_.relative ? std::max(margin(), 1e-12) : 1);
+      double eps = set_.tol * (set_.relative ? std::max(margin(), smallest_margin_) : 1);
       if (violation <= eps && m_ == n_ && (polished_ || n_ > kPolished)) break;
       if (m_ < n_ && violation <= std::max(eps, stage_tol_)) {
         widen(eps);
@@ -102,12 +105,10 @@ class Decomposition {
     std::vector<Index> columns(active.size());
     for (std::size_t k = 0; k < active.size(); ++k) columns[k] = p_.rows[active[k]];
     if (static_cast<Index>(active.size()) == n_) {
-      if (!all_ || all_->columns() != columns) all_ = make_cache(std::move(columns), n_ > kSample ? 0.6 : 1);
+      need_all();
       near_ = &all_;
-      some_.reset();
     } else {
-      some_ = make_cache(std::move(columns), 0.4);
-      near_ = &some_;
+      need_some(std::move(columns));
     }
     active_ = std::move(active);
     G_.resize(active_.size());
@@ -128,8 +129,17 @@ class Decomposition {
     key_.resize(m_);
   }
 
-  std::unique_ptr<RowCache<T>> make_cache(std::vector<Index> columns, double share) const {
-    return std::make_unique<RowCache<T>>(K_, std::move(columns), share * set_.memory, kLeastRows, team_);
+  // Memory is shared out 6 : 4 between rows over all columns and rows over the active ones.
+  void need_all() {
+    std::vector<Index> columns(p_.rows.begin(), p_.rows.end());
+    if (all_ && all_->columns() == columns) return;
+    all_ = std::make_unique<RowCache<T>>(K_, n_, (n_ > kSample ? 0.6 : 1.0) * set_.memory, kLeastRows, team_);
+    all_->reset(std::move(columns));
+  }
+  void need_some(std::vector<Index> columns) {
+    if (!some_) some_ = std::make_unique<RowCache<T>>(K_, n_, 0.4 * set_.memory, kLeastRows, team_);
+    some_->reset(std::move(columns));
+    near_ = &some_;
   }
 
   std::vector<Index> everything() const {
@@ -198,7 +208,9 @@ class Decomposition {
   bool narrow(double violation) {
     if (p_.entropy || n_stages_ > kStages) return false;
     std::vector<Index> next = contenders(violation, std::vector<char>(n_, 1), m_);
-    if (static_cast<Index>(next.size()) > 7 * m_ / 10 || next.empty()) return false;
+    // Rows over all columns stay behind, so leaving them must bring more.
+    Index most = near_ == &all_ ? m_ / 2 : 7 * m_ / 10;
+    if (static_cast<Index>(next.size()) > most || next.empty()) return false;
     std::vector<Index> keep, columns;
     for (std::size_t k = 0; k < active_.size() && keep.size() < next.size(); ++k) {
       if (active_[k] != next[keep.size()]) continue;
@@ -206,12 +218,10 @@ class Decomposition {
       columns.push_back(p_.rows[active_[k]]);
       keep.push_back(static_cast<Index>(k));
     }
-    if (near_ == &all_) {
-      some_ = make_cache(std::move(columns), 0.4);
-      near_ = &some_;
-    } else {
+    if (near_ == &all_)
+      need_some(std::move(columns));
+    else
       some_->restrict_to(keep);
-    }
     active_ = std::move(next);
     G_.resize(active_.size());
     regroup();
@@ -225,14 +235,16 @@ class Decomposition {
     for (Index i = 0; i < n_; ++i)
       if (out_.alpha[i] != reference_[i]) changed.push_back(i), change.push_back(out_.alpha[i] - reference_[i]);
     if (!changed.empty() && !which.empty()) {
-      if (!all_) all_ = make_cache({p_.rows.begin(), p_.rows.end()}, n_ > kSample ? 0.6 : 1);
-      Index n_cols = static_cast<Index>(which.size());
-      std::vector<double> sum(n_cols, 0.0);
-      if (static_cast<Index>(changed.size()) <= all_->capacity())
-        from_rows(changed, change, which, sum);
-      else
+      need_all();
+      Split split = by_use(changed, changed, change, *all_, seen_);
+      std::vector<double> sum(which.size(), 0.0);
+      if (static_cast<Index>(split.variable.size()) <= all_->capacity()) {
+        from_rows(split.variable, split.change, which, sum);
+        from_blocks(split.first, split.first_change, which, sum);
+      } else {
         from_blocks(changed, change, which, sum);
-      for (Index k = 0; k < n_cols; ++k) {
+      }
+      for (std::size_t k = 0; k < which.size(); ++k) {
         Index i = which[k];
         out_.gradient[i] += sum[k] + p_.ridge[i] * (out_.alpha[i] - reference_[i]);
       }
@@ -258,6 +270,7 @@ class Decomposition {
                    std::vector<double>& sum) const {
     constexpr Index wide = 1024, high = 128;
     Index n_cols = static_cast<Index>(which.size()), n_rows = static_cast<Index>(changed.size());
+    if (n_rows == 0) return;
     std::vector<Index> cols(n_cols), rows(n_rows);
     for (Index k = 0; k < n_cols; ++k) cols[k] = p_.rows[which[k]];
     for (Index r = 0; r < n_rows; ++r) rows[r] = p_.rows[changed[r]];
@@ -514,23 +527,35 @@ class Decomposition {
     }
   }
 
-  // Adds the change of the variables at the positions `moved` to G_. Where a value is cheap, a row is kept only from its second
-  // use on: many variables go to their bound in one step and stay there.
+  // Adds the change of the variables at the positions `moved` to G_.
   void follow(const std::vector<Index>& moved, const std::vector<double>& change) {
-    std::vector<Index> at, once, variable, first;
-    std::vector<double> coef, first_coef;
-    for (std::size_t r = 0; r < moved.size(); ++r) {
-      Index k = moved[r], i = active_[k];
-      bool keep = cache().kept(k) || used_[i] || K_.cost() > kCheap;
-      used_[i] = 1;
-      (keep ? at : once).push_back(k);
-      (keep ? variable : first).push_back(i);
-      (keep ? coef : first_coef).push_back(change[r]);
+    std::vector<Index> variable(moved.size());
+    for (std::size_t r = 0; r < moved.size(); ++r) variable[r] = active_[moved[r]];
+    Split split = by_use(moved, variable, change, cache(), used_);
+    cache().fetch({split.at.data(), static_cast<Index>(split.at.size())}, rows_);
+    add_all(rows_, split.change.data(), {split.variable.data(), static_cast<Index>(split.variable.size())},
+            [&](Index k) { return label_[active_[k]]; }, m_, G_.data());
+    from_blocks(split.first, split.first_change, active_, G_);
+  }
+
+  // Changed variables whose rows shall be kept (with their positions in the cache), and those that come for the first time.
+  // Where a value is cheap, the row of a variable at its bound is kept only from its second use on: most of them stay there.
+  struct Split {
+    std::vector<Index> at, variable, first;
+    std::vector<double> change, first_change;
+  };
+  Split by_use(const std::vector<Index>& at, const std::vector<Index>& variable, const std::vector<double>& change,
+               const RowCache<T>& rows, std::vector<char>& used) const {
+    Split split;
+    for (std::size_t r = 0; r < at.size(); ++r) {
+      Index i = variable[r];
+      bool keep = rows.kept(at[r]) || used[i] || K_.cost() > kCheap || (can_grow(i) && can_fall(i));
+      used[i] = 1;
+      if (keep) split.at.push_back(at[r]);
+      (keep ? split.variable : split.first).push_back(i);
+      (keep ? split.change : split.first_change).push_back(change[r]);
     }
-    cache().fetch({at.data(), static_cast<Index>(at.size())}, rows_);
-    add_all(rows_, coef.data(), {variable.data(), static_cast<Index>(variable.size())}, [&](Index k) { return label_[active_[k]]; }, m_,
-            G_.data());
-    if (!first.empty()) from_blocks(first, first_coef, active_, G_);
+    return split;
   }
 
   // --- the end ---
@@ -589,12 +614,12 @@ class Decomposition {
   Team& team_;
   Index n_, m_ = 0;
   Clock::time_point start_;
-  double last_asked_ = 0, objective_ = 0;
+  double last_asked_ = 0, objective_ = 0, smallest_margin_ = 0;
   bool interrupted_ = false, polished_ = false;
   Solution out_;
   std::vector<Index> label_;
   std::vector<double> diagonal_, reference_, t_;
-  std::vector<char> used_;  // whose row was needed before
+  std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
   std::vector<Index> active_, groups_, set_positions_;
   double stage_tol_ = 0.1;  // a first sample need not be solved exactly
   int n_stages_ = 0;

@@ -15,6 +15,12 @@ constexpr Index kTaskRows = 512;          // rows a thread computes per packing 
 constexpr Index kSerial = 500000;         // multiplications under which threads cost more than they bring
 constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
 constexpr Index kMeanRows = 1024;
+constexpr Index kDirect = 16;  // up to so many features differences are squared directly: exact at any distance from the origin
+
+Term term_of(KernelKind kind, const Data& A, const Data& B) {
+  if (kind == KernelKind::laplacian) return Term::distance;
+  return kind == KernelKind::rbf && A.d <= kDirect && !A.sparse() && !B.sparse() ? Term::square : Term::product;
+}
 
 // Room for n values of T from a 64-byte boundary on; what it held before is lost when it grows.
 template <class T>
@@ -99,7 +105,7 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
       ops_(tile_ops<T>()),
       formula_{kernel.kind, static_cast<T>(kernel.gamma), static_cast<T>(kernel.coef0), static_cast<T>(kernel.offset),
                kernel.degree},
-      l1_(kernel.kind == KernelKind::laplacian),
+      term_(term_of(kernel.kind, A, B)),
       has_norms_(kernel.kind == KernelKind::rbf || kernel.kind == KernelKind::cosine) {
   const KernelKind kind = kernel.kind;
   if (kind == KernelKind::callable) return;
@@ -120,9 +126,10 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
         scale_[k] = static_cast<T>(std::sqrt(kernel.gammas.empty() ? kernel.gamma : kernel.gammas[k]));
     }
   }
-  if ((kind == KernelKind::rbf || l1_) && !sparse()) mean_ = mean_of(A);
+  if ((kind == KernelKind::rbf || kind == KernelKind::laplacian) && !sparse()) mean_ = mean_of(A);
   if (!has_norms_) return;
   norms_.resize(A.n);
+  if (term_ == Term::square) return;  // the norms stay 0
   std::vector<Index> all(kRows);
   for (Index i = 0; i < A.n; i += kRows) {
     const Index m = std::min(kRows, A.n - i);
@@ -218,7 +225,10 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
       s.starts[l] = static_cast<const char*>(row_start(B_, s.cols[c])) + from * (B_.wide ? 8 : 4);
     }
     ops_.pack(B_.wide, s.starts.data(), to - from, mean, scale, panel + p * size);
-    if (has_norms_) ops_.norms(panel + p * size, to - from, from > 0, norms + p * lanes);
+    if (term_ == Term::square)
+      std::fill(norms + p * lanes, norms + (p + 1) * lanes, T(0));
+    else if (has_norms_)
+      ops_.norms(panel + p * size, to - from, from > 0, norms + p * lanes);
   }
   if (to == A_.d && kernel_.kind == KernelKind::cosine)
     for (Index c = 0; c < panels * lanes; ++c) norms[c] = used_norm(norms[c]);
@@ -247,7 +257,7 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
           ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k,
                        scale_.empty() ? nullptr : scale_.data() + k, a + i * lda);
         }
-        ops_.dots(l1_, a, lda, static_cast<int>(rest), s.packed, static_cast<int>(panels), count, k > 0, tile + r * ldt, ldt);
+        ops_.dots(term_, a, lda, static_cast<int>(rest), s.packed, static_cast<int>(panels), count, k > 0, tile + r * ldt, ldt);
       }
     }
     if (has_norms_)
@@ -274,7 +284,7 @@ void KernelBlocks<T>::set_sparse_columns(Scratch& s) const {
         s.features.push_back(k);
         if (mapped) s.slot_of[k] = 1;
       });
-    if (l1_ || !mapped) {
+    if (term_ == Term::distance || !mapped) {
       std::sort(s.features.begin(), s.features.end());
       s.features.erase(std::unique(s.features.begin(), s.features.end()), s.features.end());
     }
@@ -323,7 +333,7 @@ void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, In
     };
     // Dots need the features that both have; distances all that either has, in order.
     auto put = [&](Index k, T x) {
-      if (l1_) {
+      if (term_ == Term::distance) {
         for (; next < used && s.features[next] < k; ++next) add(static_cast<std::int32_t>(next + 1), 0);
         const bool both = next < used && s.features[next] == k;
         add(both ? static_cast<std::int32_t>(++next) : 0, x);
@@ -340,9 +350,9 @@ void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, In
     if (static_cast<Index>(s.slots.size()) < stored + used + 1) s.slots.resize(stored + used + 1);
     if (s.values.size() < s.slots.size()) s.values.resize(s.slots.size());
     each_value(A_, i, s, put);
-    if (l1_)
+    if (term_ == Term::distance)
       for (; next < used; ++next) add(static_cast<std::int32_t>(next + 1), 0);
-    ops_.sparse_dots(l1_, s.slots.data(), s.values.data(), n, panel, tile);
+    ops_.sparse_dots(term_, s.slots.data(), s.values.data(), n, panel, tile);
     const T norm = has_norms_ ? norms_[i] : 0;
     ops_.finish(formula_, tile, lanes, 1, s.cols.size, &norm, col_norms, out + r * ldo, ldo);
   }

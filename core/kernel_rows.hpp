@@ -71,7 +71,8 @@ class KernelBlocks {
   Kernel kernel_;
   const TileOps<T>& ops_;
   Formula<T> formula_;
-  bool l1_, has_norms_;
+  Term term_;
+  bool has_norms_;
   std::vector<float>
       mean_;  // of some rows of A, taken off all rows where only differences matter (rounding errors shrink)
   std::vector<T> scale_;  // rbf: sqrt(gamma) per feature, so that the squared distance is the exponent

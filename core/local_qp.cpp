@@ -8,6 +8,7 @@ namespace polymargin {
 namespace {
 
 constexpr Index kStopEvery = 4096;  // steps between two looks at the clock
+constexpr double kFull = 35;        // a logit beyond which u - a is rounding error of u, and below its negative a is
 constexpr double kTiny = 1e-12;     // curvature of a flat or indefinite direction
 
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
@@ -110,7 +111,7 @@ Index group_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::functi
 }
 
 double sigmoid(double t) { return t >= 0 ? 1 / (1 + std::exp(-t)) : std::exp(t) / (1 + std::exp(t)); }
-double curvature(double a, double u) { return u / std::max(a * (u - a), 1e-300); }
+double log_add(double x, double y) { return std::max(x, y) + std::log1p(std::exp(-std::abs(x - y))); }
 
 // The root of an increasing function of t by Newton's method inside a bracket.
 template <class F>
@@ -144,28 +145,65 @@ double newton_one(const LocalQp<T>& qp, Index i) {
   });
 }
 
-// The same along a_i + a_j = S, in the logit of i; a_j = S - a_i is exact enough while a_j is not much the smaller one.
+// The same along a_v + a_w = const, in the logit t of v. With c = u - a computed from the logit as well, a step keeps its digits
+// near either bound; the variable that ends closer to one is the one to be solved for.
 template <class T>
-void newton_two(LocalQp<T>& qp, Index i, Index j, double quad) {
-  if (qp.a[j] < qp.a[i]) std::swap(i, j);
-  double S = qp.a[i] + qp.a[j], G = double(qp.G[i]) - qp.G[j], a = qp.a[i], u = qp.u[i], uj = qp.u[j];
-  double t = 0;
+void newton_two(LocalQp<T>& qp, Index v, Index w, double quad) {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    t = increasing_root(-745, 745, qp.t[i], [&](double s) {
-      double p = sigmoid(s), x = u * p, rest = S - x;
-      if (rest <= 0) return std::pair{1e300, 1.0};
-      if (rest >= uj) return std::pair{-1e300, 1.0};
-      double slope = u * p * sigmoid(-s);
-      return std::pair{G + quad * (x - a) + s - std::log(rest / (uj - rest)), 1 + slope * (quad + curvature(rest, uj))};
-    });
-    if (u * sigmoid(t) <= 0.5 * S || attempt == 1) break;
-    std::swap(i, j);
-    G = -G, a = qp.a[i], u = qp.u[i], uj = qp.u[j];
+    const double uv = qp.u[v], av = uv * sigmoid(qp.t[v]), cv = uv * sigmoid(-qp.t[v]);
+    const double uw = qp.u[w], aw = uw * sigmoid(qp.t[w]), cw = uw * sigmoid(-qp.t[w]);
+    const double G = double(qp.G[v]) - qp.G[w];
+    auto step = [&](double t) { return t < 0 ? uv * sigmoid(t) - av : cv - uv * sigmoid(-t); };
+    const double reach = 100 + std::abs(G) + quad * std::min(uv, uw) + std::abs(qp.t[v]) + std::abs(qp.t[w]);
+    double t = 0, tw = 0;
+    if (std::max(av, aw) < 1e-280) {  // both vanish: only the logarithm of their sum is left to be kept
+      const double log_sum = log_add(std::log(uv) + qp.t[v], std::log(uw) + qp.t[w]);
+      tw = log_sum - log_add(std::log(uv) - G, std::log(uw));
+      t = tw - G;
+    } else if (std::max(cv, cw) < 1e-280) {
+      const double log_sum = log_add(std::log(uv) - qp.t[v], std::log(uw) - qp.t[w]);
+      tw = log_add(std::log(uv) + G, std::log(uw)) - log_sum;
+      t = tw - G;
+    } else {
+      t = increasing_root(-reach, reach, qp.t[v], [&](double x) {
+        const double s = step(x), a = aw - s, c = cw + s;
+        if (a <= 0) return std::pair{1e300, 1.0};
+        if (c <= 0) return std::pair{-1e300, 1.0};
+        const double slope = uv * sigmoid(x) * sigmoid(-x);
+        return std::pair{G + quad * s + x - std::log(a / c), 1 + slope * (quad + 1 / a + 1 / c)};
+      });
+      const double s = step(t), a = aw - s, c = cw + s;
+      const bool w_is_closer = std::min(a, c) < std::min(uv * sigmoid(t), uv * sigmoid(-t));
+      if (attempt == 0 && w_is_closer) {
+        std::swap(v, w);
+        continue;
+      }
+      if (!(a > 0 && c > 0)) return;
+      tw = std::log(a / c);
+    }
+    set_entropy(qp, v, t);
+    set_entropy(qp, w, tw);
+    return;
   }
-  set_entropy(qp, i, t);
-  double rest = S - qp.a[i];
-  qp.a[j] = rest;
-  qp.t[j] = std::log(rest / (uj - rest));
+}
+
+// A full or empty variable that wants to go on in its direction has nothing left to give to a partner: it takes the logit that
+// the others' level asks for.
+template <class T>
+void settle(LocalQp<T>& qp) {
+  for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
+    double low = kBlocked, high = -kBlocked;
+    for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
+      double h = qp.G[k] + qp.t[k];
+      if (qp.t[k] < kFull) low = std::min(low, h);
+      if (qp.t[k] > -kFull) high = std::max(high, h);
+    }
+    for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
+      double h = qp.G[k] + qp.t[k];
+      if (qp.t[k] >= kFull && h < high && high < kBlocked) set_entropy(qp, k, high - qp.G[k]);
+      if (qp.t[k] <= -kFull && h > low && low > -kBlocked) set_entropy(qp, k, low - qp.G[k]);
+    }
+  }
 }
 
 // The logistic loss: every variable is interior and the gradient is G + t. The largest one goes, together with the smallest of
@@ -189,8 +227,8 @@ Index entropy_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::func
         double low = kBlocked, high = -kBlocked;
         for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
           double h = qp.G[k] + qp.t[k];
-          if (h < low) low = h, lowest = k;
-          if (h > high) high = h, highest = k;
+          if (h < low && qp.t[k] < kFull) low = h, lowest = k;
+          if (h > high && qp.t[k] > -kFull) high = h, highest = k;
         }
         if (high - low > worst) worst = high - low, i = lowest, j = highest;
       }
@@ -204,6 +242,7 @@ Index entropy_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::func
     pass.update(qp.G.data(), qp.row(i), qp.row(j), T(qp.a[i] - ai), i == j ? T(0) : T(qp.a[j] - aj), qp.ld);
     if (++n_steps % kStopEvery == 0 && stop()) break;
   }
+  settle(qp);
   return n_steps;
 }
 

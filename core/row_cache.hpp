@@ -35,13 +35,20 @@ class Pages {
 template <class T>
 class RowCache {
  public:
-  RowCache(const KernelBlocks<T>& K, std::vector<Index> columns, double bytes, Index least, Team& team)
-      : K_(K), team_(team), packing_(bytes / 8), m_(static_cast<Index>(columns.size())) {
-    columns_ = K_.columns(std::move(columns), packing_);
-    bytes -= static_cast<double>(columns_.panels.size() * sizeof(T));
-    capacity_ = std::clamp<Index>(static_cast<Index>(bytes / (sizeof(T) * std::max<Index>(m_, 1))), std::min(least, m_), m_);
-    reserved_ = static_cast<std::size_t>(capacity_) * m_;
+  // Room for `bytes` of rows, for lists of at most `most` columns; at least `least` rows are kept whatever the budget.
+  RowCache(const KernelBlocks<T>& K, Index most, double bytes, Index least, Team& team)
+      : K_(K), team_(team), packing_(bytes / 8) {
+    least = std::min(least, most);
+    const double room = std::clamp(bytes / sizeof(T), double(least) * double(most), double(most) * double(most));
+    reserved_ = static_cast<std::size_t>(room);
     memory_ = std::make_unique<Pages<T>>(reserved_);
+  }
+
+  // Begins anew with other columns, in the same memory: fresh pages cost more than the values that go there.
+  void reset(std::vector<Index> columns) {
+    m_ = static_cast<Index>(columns.size());
+    columns_ = K_.columns(std::move(columns), packing_);
+    capacity_ = std::min<Index>(m_, static_cast<Index>(reserved_ / std::max<Index>(m_, 1)));
     forget();
   }
 
@@ -81,10 +88,7 @@ class RowCache {
       stamps.push_back(stamp_[s]);
       ++filled;
     }
-    columns_ = K_.columns(std::move(columns), packing_);
-    m_ = m;
-    capacity_ = std::min<Index>(m_, static_cast<Index>(reserved_ / std::max<Index>(m_, 1)));
-    forget();
+    reset(std::move(columns));
     used_ = filled;
     for (Index s = 0; s < filled; ++s) owner_[s] = kept[s], slot_[kept[s]] = s, stamp_[s] = stamps[s];
   }
@@ -135,7 +139,7 @@ class RowCache {
   typename KernelBlocks<T>::Columns columns_;
   Team& team_;
   double packing_;  // bytes that the columns may take packed
-  Index m_, capacity_ = 0, used_ = 0;
+  Index m_ = 0, capacity_ = 0, used_ = 0;
   std::size_t reserved_ = 0;
   std::unique_ptr<Pages<T>> memory_;
   std::vector<Index> slot_, owner_, missing_;  // slot of a position, position in a slot

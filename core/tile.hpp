@@ -20,6 +20,10 @@ struct Formula {
   int degree;
 };
 
+// What is summed over the features: a b, |a - b|, or -(a - b)^2 / 2. The last one stands in for the dot of two rows of norm 0:
+// it makes the same RBF value, without the cancellation of norms that are much larger than the distance.
+enum class Term { product, distance, square };
+
 template <class T>
 struct TileOps {
   const char* name;
@@ -35,12 +39,12 @@ struct TileOps {
   void (*norms)(const T* panel, Index d, bool add, T* norms);
   // sum_k x[k]^2, again the same operations.
   T (*norm)(const T* x, Index n);
-  // tile[r, c] (+)= sum_k a[r, k] b[c, k], or sum_k |a[r, k] - b[c, k]| if l1; m <= rows.
+  // tile[r, c] (+)= the sum of terms of row r of a and row c of b; m <= rows.
   // b is `panels` panels of d * lanes values.
-  void (*dots)(bool l1, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt);
+  void (*dots)(Term term, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt);
   // One row of n values and a panel of sparse_lanes: out[c] = sum_p value[p] panel[slot[p], c], or the sum of
   // |value[p] - panel[slot[p], c]|.
-  void (*sparse_dots)(bool l1, const std::int32_t* slot, const T* value, Index n, const T* panel, T* out);
+  void (*sparse_dots)(Term term, const std::int32_t* slot, const T* value, Index n, const T* panel, T* out);
   // out[r, c] = k from the dots (or l1 distances) in tile and the norms of both sides; only tile and col_norms are
   // padded to whole panels.
   void (*finish)(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms,

@@ -206,13 +206,15 @@ INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return a * b 
 INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return a * b + c; }
 #endif
 
-template <bool l1, class T>
+template <Term term_, class T>
 INLINE V<T> term(T a, V<T> b, V<T> sum) {
-  if constexpr (l1) return sum + absolute<T>(a - b);
-  return multiply_add(splat<T>(a), b, sum);
+  if constexpr (term_ == Term::product) return multiply_add(splat<T>(a), b, sum);
+  const V<T> gap = a - b;
+  if constexpr (term_ == Term::distance) return sum + absolute<T>(gap);
+  return multiply_add(gap * T(-0.5), gap, sum);
 }
 
-template <bool l1, int M, class T>
+template <Term t, int M, class T>
 INLINE void micro(const T* a, Index lda, const T* b, Index d, bool add, T* tile, Index ldt) {
   V<T> sum[M][kPairs];
   UNROLL for (int r = 0; r < M; ++r) {
@@ -223,7 +225,7 @@ INLINE void micro(const T* a, Index lda, const T* b, Index d, bool add, T* tile,
     UNROLL for (int v = 0; v < kPairs; ++v) x[v] = load(b + v * W<T>);
     UNROLL for (int r = 0; r < M; ++r) {
       const T y = a[r * lda + k];
-      UNROLL for (int v = 0; v < kPairs; ++v) sum[r][v] = term<l1, T>(y, x[v], sum[r][v]);
+      UNROLL for (int v = 0; v < kPairs; ++v) sum[r][v] = term<t, T>(y, x[v], sum[r][v]);
     }
   }
   UNROLL for (int r = 0; r < M; ++r) {
@@ -231,21 +233,22 @@ INLINE void micro(const T* a, Index lda, const T* b, Index d, bool add, T* tile,
   }
 }
 
-template <bool l1, int M, class T>
+template <Term t, int M, class T>
 void strip(const T* a, Index lda, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
-  for (int p = 0; p < panels; ++p) micro<l1, M, T>(a, lda, b + p * d * kLanes<T>, d, add, tile + p * kLanes<T>, ldt);
+  for (int p = 0; p < panels; ++p) micro<t, M, T>(a, lda, b + p * d * kLanes<T>, d, add, tile + p * kLanes<T>, ldt);
 }
 
-template <bool l1, int M, class T>
+template <Term t, int M, class T>
 void strip_of(const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
-  if (m == M) return strip<l1, M, T>(a, lda, b, panels, d, add, tile, ldt);
-  if constexpr (M > 1) strip_of<l1, M - 1, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  if (m == M) return strip<t, M, T>(a, lda, b, panels, d, add, tile, ldt);
+  if constexpr (M > 1) strip_of<t, M - 1, T>(a, lda, m, b, panels, d, add, tile, ldt);
 }
 
 template <class T>
-void dots(bool l1, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
-  if (l1) return strip_of<true, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
-  strip_of<false, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
+void dots(Term t, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+  if (t == Term::product) return strip_of<Term::product, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  if (t == Term::distance) return strip_of<Term::distance, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  strip_of<Term::square, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
 }
 
 template <class T>
@@ -263,24 +266,24 @@ void norms(const T* panel, Index d, bool add, T* out) {
 template <class T>
 T norm(const T* x, Index n) {
   V<T> sum = {};
-  for (Index p = 0; p < n; ++p) sum = term<false, T>(x[p], splat<T>(x[p]), sum);
+  for (Index p = 0; p < n; ++p) sum = term<Term::product, T>(x[p], splat<T>(x[p]), sum);
   return sum[0];
 }
 
-template <bool l1, class T>
+template <Term t, class T>
 INLINE void sparse_row(const std::int32_t* slot, const T* value, Index n, const T* panel, T* out) {
   V<T> sum[kSparseVectors] = {};
   for (Index p = 0; p < n; ++p) {
     const T* b = panel + static_cast<Index>(slot[p]) * (kSparseVectors * W<T>);
-    UNROLL for (int v = 0; v < kSparseVectors; ++v) sum[v] = term<l1, T>(value[p], load(b + v * W<T>), sum[v]);
+    UNROLL for (int v = 0; v < kSparseVectors; ++v) sum[v] = term<t, T>(value[p], load(b + v * W<T>), sum[v]);
   }
   UNROLL for (int v = 0; v < kSparseVectors; ++v) store<T>(out + v * W<T>, sum[v]);
 }
 
 template <class T>
-void sparse_dots(bool l1, const std::int32_t* slot, const T* value, Index n, const T* panel, T* out) {
-  if (l1) return sparse_row<true, T>(slot, value, n, panel, out);
-  sparse_row<false, T>(slot, value, n, panel, out);
+void sparse_dots(Term t, const std::int32_t* slot, const T* value, Index n, const T* panel, T* out) {
+  if (t == Term::distance) return sparse_row<Term::distance, T>(slot, value, n, panel, out);
+  sparse_row<Term::product, T>(slot, value, n, panel, out);
 }
 
 // ---- conversion, packing, transposition ----

@@ -1,8 +1,39 @@
-"""A fitted scatter machine read back as the oracle's problem and variables, and what must hold for any of them."""
+"""What the tests of the scatter machine share: its variants, and a fitted one read back as the oracle's problem."""
 
 import numpy as np
 import pytest
+from data_sets import blobs
 from oracles import KERNELS, Scatter, default_gamma
+
+from polymargin import JointSVC
+
+LOSSES = ["hinge", "squared_hinge", "logistic"]
+FORMS = [dict(C=2.0), dict(nu=0.3)]
+INTERCEPTS = ["none", "regularised", "exact"]
+CONFIGS = [dict(loss=loss, intercept=b, **form) for loss in LOSSES for form in FORMS for b in INTERCEPTS]
+
+
+def name(params):
+    return "-".join(str(v) for v in params.values())
+
+
+every_config = pytest.mark.parametrize("params", CONFIGS, ids=name)
+
+
+def fit(X, y, weights=None, **params):
+    return JointSVC("scatter", **(dict(gamma=0.4, tol=1e-9) | params)).fit(X, y, sample_weight=weights)
+
+
+def small():
+    """Five overlapping classes of unequal size, and new rows."""
+    X, y = blobs([9, 14, 7, 12, 10], 3, seed=5)
+    return X, y, np.random.default_rng(6).normal(size=(40, 3))
+
+
+def assert_same_model(a, b, Z, atol=2e-6, columns=slice(None)):
+    """Equal objectives and decision values; alphas need not be unique."""
+    assert a.primal_objective_ == pytest.approx(b.primal_objective_, rel=1e-7)
+    np.testing.assert_allclose(centred(a, Z)[:, columns], centred(b, Z), atol=atol)
 
 
 def naive_kernel(X, Z, kernel="rbf", gamma="scale", degree=3, coef0=0.0):

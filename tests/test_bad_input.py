@@ -19,8 +19,8 @@ def refused(message, X=X, y=y, sample_weight=None, **parameters):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        (dict(machine="scater"), 'expected machine to be .*found \'scater\'; did you mean "scatter"'),
-        (dict(kernel="rbff"), 'expected kernel to be one of .*found \'rbff\'; did you mean "rbf"'),
+        (dict(machine="scater"), "expected machine to be .*found 'scater'; did you mean \"scatter\""),
+        (dict(kernel="rbff"), "expected kernel to be one of .*found 'rbff'; did you mean \"rbf\""),
         (dict(kernel="Gaussian"), 'did you mean "rbf"'),
         (dict(kernel="Linear"), 'did you mean "linear"'),
         (dict(kernel=None), "expected kernel to be .*found None"),
@@ -58,7 +58,10 @@ def refused(message, X=X, y=y, sample_weight=None, **parameters):
         (dict(class_weight={"0": 2.0}), r"class_weight expected the classes \[0, 1, 2\] as keys, and found '0'"),
         (dict(warm_start="yes"), "expected warm_start to be True or False, and found 'yes'"),
         (dict(verbose=-1), "expected verbose to be .*found -1"),
-        (dict(priors=[0.5, 0.5], intercept="exact"), r"priors expected one number per class, shape \(3,\), and found shape \(2,\)"),
+        (
+            dict(priors=[0.5, 0.5], intercept="exact"),
+            r"priors expected one number per class, shape \(3,\), and found shape \(2,\)",
+        ),
         (dict(priors=[0.5, 0.5, 0.0], intercept="exact"), "priors expected numbers > 0, and found 0"),
         (dict(priors=[0.5, 0.5, 0.5], intercept="exact"), "priors expected to sum to 1, and found a sum of 1.5"),
         (dict(priors=[0.2, 0.3, 0.5]), 'priors expected intercept="exact".*found intercept="none"'),
@@ -131,7 +134,9 @@ def test_number_of_features_in_predict():
 
 
 def test_precomputed_kernels_that_do_not_fit():
-    refused(r"expected a square matrix of shape \(n_samples, n_samples\) in fit, and found \(150, 4\)", kernel="precomputed")
+    refused(
+        r"expected a square matrix of shape \(n_samples, n_samples\) in fit, and found \(150, 4\)", kernel="precomputed"
+    )
     K = X @ X.T
     model = JointSVC(kernel="precomputed").fit(K, y)
     with pytest.raises(ValueError, match="X has 4 features, but JointSVC is expecting 150 features"):

@@ -77,8 +77,8 @@ def test_ctrl_c(parameters, capfd):
     interrupted(*endless(**parameters))
 
 
-def test_ctrl_c_while_the_gram_matrix_is_computed():
-    X, y = blobs([8000] * 3, 200, seed=0)
+def test_ctrl_c_with_many_rows():
+    X, y = blobs([8000] * 3, 200, seed=0, spread=3.0)
     model = JointSVC(time_limit=60.0, n_jobs=1, memory="4GB")
     with CtrlC(0.3) as ctrl_c, pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

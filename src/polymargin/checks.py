@@ -68,7 +68,12 @@ class Number:
     def accepts(self, value: Any) -> bool:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if self.integer else Real):
             return False
-        return math.isfinite(value) and self.least <= value <= self.most and value > self.above and (value != 0 or self.zero)
+        return (
+            math.isfinite(value)
+            and self.least <= value <= self.most
+            and value > self.above
+            and (value != 0 or self.zero)
+        )
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,11 @@ POSITIVE = Number("a number > 0", above=0.0)
 
 KERNEL = {
     "kernel": (Name(KERNELS), Function("a callable k(X, Z) that returns shape (len(X), len(Z))")),
-    "gamma": (Name(("scale", "auto")), POSITIVE, Kind("an array with one number per feature", (np.ndarray, list, tuple))),
+    "gamma": (
+        Name(("scale", "auto")),
+        POSITIVE,
+        Kind("an array with one number per feature", (np.ndarray, list, tuple)),
+    ),
     "degree": (Number("an integer >= 1", least=1, integer=True),),
     "coef0": (Number("a finite number"),),
 }
@@ -110,7 +119,10 @@ RUN = {
     "memory": (Number("a number of bytes >= 1000000", least=1e6), Kind('"auto" or a string such as "512MB"', (str,))),
     "n_jobs": (NONE, Number("an integer other than 0", integer=True, zero=False)),
     "warm_start": (BOOL,),
-    "random_state": (NONE, Kind("an integer or a NumPy random generator", (Integral, np.random.RandomState, np.random.Generator))),
+    "random_state": (
+        NONE,
+        Kind("an integer or a NumPy random generator", (Integral, np.random.RandomState, np.random.Generator)),
+    ),
     "verbose": (BOOL, Number("an integer >= 0", least=0, integer=True)),
 }
 
@@ -125,7 +137,9 @@ def check_parameters(estimator: Any, constraints: Mapping[str, tuple]) -> None:
         if isinstance(value, str):
             advice = nearest(value, [name for c in allowed if isinstance(c, Name) for name in c.names])
         expected = ", or ".join(c.expected for c in allowed)
-        raise ValueError(f"{type(estimator).__name__} expected {parameter} to be {expected}, and found {value!r}{advice}")
+        raise ValueError(
+            f"{type(estimator).__name__} expected {parameter} to be {expected}, and found {value!r}{advice}"
+        )
 
 
 def check_offered(parameter: str, value: str, offered: Iterable[str], machine: str) -> None:
@@ -139,7 +153,7 @@ def check_offered(parameter: str, value: str, offered: Iterable[str], machine: s
 
 
 def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed: bool) -> Any:
-    """X as the core reads it: float32 or float64, rows contiguous, or CSR with sorted indices; copied only if it is not.
+    """X as the core reads it: float32 or float64, rows contiguous, or CSR with sorted indices; copied only if need be.
 
     With `fit`, also y as a 1-D array of labels.
     """
@@ -164,8 +178,8 @@ def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed:
     check_classification_targets(y)
     if precomputed and X.shape[0] != X.shape[1]:
         raise ValueError(
-            f'kernel="precomputed" expected a square matrix of shape (n_samples, n_samples) in fit, and found {X.shape}: '
-            f"pass the kernel values between all training rows"
+            f'kernel="precomputed" expected a square matrix of shape (n_samples, n_samples) in fit, and found '
+            f"{X.shape}: pass the kernel values between all training rows"
         )
     return canonical(X), y
 
@@ -195,10 +209,13 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
     if np.any(w < 0):
         i = int(np.argmin(w))
         raise ValueError(
-            f"sample_weight expected numbers >= 0, and found {w[i]:g} in row {i}: a weight of 0 removes a row, none can be negative"
+            f"sample_weight expected numbers >= 0, and found {w[i]:g} in row {i}: "
+            f"a weight of 0 removes a row, none can be negative"
         )
     if not np.any(w > 0):
-        raise ValueError("sample_weight expected at least one weight > 0, and found all weights to be zero: no row is left to fit")
+        raise ValueError(
+            "sample_weight expected at least one weight > 0, and found all weights to be zero: no row is left to fit"
+        )
     return w
 
 
@@ -225,7 +242,10 @@ def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weight:
     factor = np.array([class_weight.get(c, 1.0) for c in known], dtype=float)
     strangers = [c for c in class_weight if c not in known]
     if strangers and any(c not in class_weight for c in known):
-        raise ValueError(f"class_weight expected the classes {known[:10]} as keys, and found {strangers[0]!r}: use the labels as they are in y")
+        raise ValueError(
+            f"class_weight expected the classes {known[:10]} as keys, and found {strangers[0]!r}: "
+            f"use the labels as they are in y"
+        )
     if not np.all(np.isfinite(factor) & (factor > 0)):
         c = int(np.argmin(np.isfinite(factor) & (factor > 0)))
         raise ValueError(
@@ -240,10 +260,15 @@ def check_priors(priors: Any, intercept: str, n_classes: int) -> np.ndarray | No
     if priors is None:
         return None
     if intercept != "exact":
-        raise ValueError(f'priors expected intercept="exact", whose class sums they set, and found intercept="{intercept}"')
+        raise ValueError(
+            f'priors expected intercept="exact", whose class sums they set, and found intercept="{intercept}"'
+        )
     p = np.asarray(priors, dtype=np.float64)
     if p.shape != (n_classes,):
-        raise ValueError(f"priors expected one number per class, shape ({n_classes},), and found shape {p.shape}: give them in the order of classes_")
+        raise ValueError(
+            f"priors expected one number per class, shape ({n_classes},), and found shape {p.shape}: "
+            f"give them in the order of classes_"
+        )
     if not np.all(p > 0):
         raise ValueError(f"priors expected numbers > 0, and found {p.min():g}: every class needs a positive share")
     if abs(p.sum() - 1) > 1e-6:
@@ -258,7 +283,8 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     n, d = X.shape
     total, mean, spread = 0.0, np.zeros(d), np.zeros(d)
-    step = max(1, (1 << 18) // d) if not sp.issparse(X) else max(1, (1 << 18) * n // max(X.nnz + n, 1))
+    size = max(1 << 18, d)  # numbers in a block
+    step = max(1, size * n // (X.nnz + n) if sp.issparse(X) else size // d)
     for at in range(0, n, step):
         w = weight[at : at + step]
         share = w.sum()
@@ -285,27 +311,32 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None = None) -> None:
     """Warn when one column outweighs the usual one by more than 1000 in any distance or dot product.
 
-    Columns of at most two values are left out: a rare flag is small without being badly scaled.
+    Columns of two values are left out: a rare flag is small without being badly scaled. So is a rare word, which is why
+    sparse columns are compared by their largest value.
     """
-    scale = np.sqrt(variance if gammas is None else variance * gammas)
-    if sp.issparse(X):  # a rare word has a small standard deviation and a right scale: compare the largest values instead
-        peak = abs(X).max(axis=0).toarray().ravel()
-        scale = np.where(scale > 0, peak if gammas is None else peak * np.sqrt(gammas), 0.0)
+    factor = 1.0 if gammas is None else np.sqrt(gammas)
+    scale = factor * np.sqrt(variance)
     if not outweighed(scale):
         return
-    some = X[: 10_000]
-    some = some.tocsc() if sp.issparse(some) else some
-    for j in np.flatnonzero(scale):
-        column = some[:, [j]].toarray() if sp.issparse(some) else some[:, j]
-        if np.all((column == column.min()) | (column == column.max())):
-            scale[j] = 0
+    some = X[:10_000]
+    if sp.issparse(X):
+        peak = np.zeros(X.shape[1])
+        np.maximum.at(peak, X.indices, np.abs(X.data))
+        scale = np.where(scale > 0, factor * peak, 0.0)
+        low, high = (m.toarray().ravel() for m in (some.min(axis=0), some.max(axis=0)))
+        between = (some.data != low[some.indices]) & (some.data != high[some.indices])
+        flags = (np.bincount(some.indices, between, X.shape[1]) == 0) & ((low == 0) | (high == 0))
+    else:
+        flags = ((some == some.min(axis=0)) | (some == some.max(axis=0))).all(axis=0)
+    scale[flags] = 0
     if not outweighed(scale):
         return
     ratio = scale.max() / np.median(scale[scale > 0])
     scaler = "MaxAbsScaler()" if sp.issparse(X) else "StandardScaler()"
     warnings.warn(
-        f"Column {int(np.argmax(scale))} of X is {ratio:.0f} times larger in scale than the usual column, so the kernel sees little else and training is slow: "
-        f"scale the data first, for example with make_pipeline({scaler}, JointSVC(...)).",
+        f"Column {int(np.argmax(scale))} of X is {ratio:.0f} times larger in scale than the usual column, "
+        f"so the kernel sees little else and training is slow: scale the data first, "
+        f"for example with make_pipeline({scaler}, JointSVC(...)).",
         UserWarning,
         stacklevel=5,
     )

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from . import JointSVC, __version__
 
-# One setting for all machines, a compromise between them and the best of none: each would gain from a search of its own.
+# One setting for all machines: a compromise, not tuned for each of them.
 PARAMETERS = dict(C=10, gamma=0.5)
 MACHINES = {
     "scatter, hinge": JointSVC(**PARAMETERS),
@@ -49,7 +49,7 @@ def main(console: Console | None = None) -> None:
     X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.5, stratify=y, random_state=0)
     table = Table(
         title=f"polymargin {__version__} on digits: {len(y)} training rows, {len(y_test)} test rows, 10 classes",
-        caption="RBF kernel, C = {C}, gamma = {gamma} for all, tuned for none of them; times\n"
+        caption="RBF kernel, C = {C}, gamma = {gamma} for all, not tuned for each; times\n"
         "are the best of 3 runs, gap is the certified relative duality gap".format(**PARAMETERS),
     )
     table.add_column("machine", no_wrap=True)

@@ -60,15 +60,19 @@ class _Run:
     progress: Callable | None
     n_iter: int = 0
     signalled: bool = False
+    stopped: str | None = None  # why an earlier solve ended before its time: nothing more is to be done
 
     def solve(self, q: _Qp, alpha: np.ndarray, *, tol: float | None = None) -> dict:
         out = self.core.solve(
             q.linear, q.upper, q.ridge, q.sum, q.entropy, alpha,
             self.tol if tol is None else tol, self.relative, max(self.max_iter - self.n_iter, 0),
-            max(self.deadline - time.monotonic(), 0.0), self._report(),
+            0.0 if self.stopped else max(self.deadline - time.monotonic(), 0.0), self._report(),
         )  # fmt: skip
         self.n_iter += out["n_iter"]
         self.signalled |= out["signalled"]
+        if out["status"] not in ("solved", "stalled"):
+            self.stopped = self.stopped or out["status"]
+            out["status"] = self.stopped
         return out
 
     def _report(self) -> Callable | None:
@@ -278,7 +282,7 @@ def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dic
     r = np.asarray(out["multiplier"])
     rho = float(r[0]) if shares is None else float(shares @ r)
     b = np.zeros(T) if shares is None else rho - r
-    unit = max(rho, 1e-12) if run.relative else 1.0  # the violation in the unit of tol
+    unit = max(rho, np.finfo(float).tiny) if run.relative else 1.0  # the violation in the unit of tol
     return out | {"rho": rho, "b": b, "extra": 0.0, "violation": out["violation"] / unit}
 
 

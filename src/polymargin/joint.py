@@ -48,9 +48,12 @@ CONSTRAINTS = {
 }
 
 WHAT_TO_DO = {
-    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; warm_start=True goes on from here",
-    "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; warm_start=True goes on from here",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or accept a larger tol",
+    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; "
+    "warm_start=True goes on from here",
+    "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
+    "warm_start=True goes on from here",
+    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or "
+    "accept a larger tol",
     "interrupted": "the model is the best so far; warm_start=True goes on from here",
 }
 
@@ -59,37 +62,39 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     r"""Kernel support vector machine that learns all classes in one problem.
 
     `machine="scatter"` [1]_ gives class c the prototype :math:`w_c` and moves the prototypes away from their mean
-    :math:`\bar w`. With :math:`s_i = \langle w_{y_i} - \bar w, \phi(x_i) \rangle + b_{y_i}`, the own score of row i above the
-    mean score, T classes and weights :math:`\omega_i`:
+    :math:`\bar w`. With :math:`s_i = \langle w_{y_i} - \bar w, \phi(x_i) \rangle + b_{y_i}`, the own score of row i
+    above the mean score, T classes and weights :math:`\omega_i`:
 
     .. math::
 
         \text{C form:}\quad & \min_w\; \tfrac12 \sum_c \|w_c - \bar w\|^2 + C \sum_i \omega_i\, \ell(1 - s_i) \\
-        \nu\text{ form:}\quad & \min_{w, \rho}\; \tfrac12 \sum_c \|w_c - \bar w\|^2 - T \rho + \mu \sum_i \omega_i\, \ell(\rho - s_i),
-        \quad \mu = \frac{T}{\nu \sum_i \omega_i}
+        \nu\text{ form:}\quad & \min_{w, \rho}\; \tfrac12 \sum_c \|w_c - \bar w\|^2 - T \rho
+        + \mu \sum_i \omega_i\, \ell(\rho - s_i), \quad \mu = \frac{T}{\nu \sum_i \omega_i}
 
-    Its dual has one variable per row, whatever the number of classes, so 10,000 classes cost no more than two. With two classes
-    it is the binary machine at C/2, without or with bias.
+    Its dual has one variable per row, whatever the number of classes, so 10,000 classes cost no more than two. With
+    two classes it is the binary machine at C/2, without or with bias.
 
     Parameters
     ----------
     machine : {"scatter"}, default="scatter"
         The joint problem.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        :math:`\ell(z)` is :math:`z_+`, :math:`z_+^2 / 2` or :math:`\ln(1 + e^z)`; the logistic loss has margin 0 in the C form.
+        :math:`\ell(z)` is :math:`z_+`, :math:`z_+^2 / 2` or :math:`\ln(1 + e^z)`; the logistic loss has margin 0 in
+        the C form.
     C : float, default=1.0
         Weight of the losses against the spread of the prototypes; not used when `nu` is given.
     nu : float in (0, 1], default=None
-        The :math:`\nu` form: for the hinge without intercept, at most a share `nu` of the rows lie within the margin, and at least
-        a share `nu` are support vectors. With the exact intercept `nu` is at most :math:`T \min_c W_c / \sum_c W_c`,
-        :math:`W_c` the weight of class c; where only `class_weight` breaks this bound, it acts as `priors`: a light class gets
-        nearly the share of the dual's sum that it can hold, :math:`W_c / (\nu \sum_c W_c)`, the others share the rest.
+        The :math:`\nu` form: for the hinge without intercept, at most a share `nu` of the rows lie within the margin,
+        and at least a share `nu` are support vectors. With the exact intercept `nu` is at most
+        :math:`T \min_c W_c / \sum_c W_c`, :math:`W_c` the weight of class c; where only `class_weight` breaks this
+        bound, it acts as `priors`: a light class gets the share of the dual's sum that it can hold,
+        :math:`W_c / (\nu \sum_c W_c)`, and the others share the rest.
     intercept : {"auto", "none", "regularised", "exact"}, default="auto"
-        "none": :math:`b_c = 0`. "regularised": k + 1 takes the place of k. "exact": free :math:`b_c`, one equality constraint per
-        class in the dual. "auto" is the machine's usual one, for scatter "none".
+        "none": :math:`b_c = 0`. "regularised": k + 1 takes the place of k. "exact": free :math:`b_c`, one equality
+        constraint per class in the dual. "auto" is the machine's usual one, for scatter "none".
     priors : array-like of shape (n_classes,), default=None
-        For the exact intercept: class c has the share :math:`\pi_c` of the dual's sum, and :math:`\sum_c \pi_c b_c = 0`.
-        None is 1/T for every class.
+        For the exact intercept: class c has the share :math:`\pi_c` of the dual's sum, and
+        :math:`\sum_c \pi_c b_c = 0`. None is 1/T for every class.
     solver : {"auto"}, default="auto"
         The method; scatter has one.
     kernel : {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed"} or callable, default="rbf"
@@ -103,7 +108,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class; "balanced" gives all classes the same total weight.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions, in the unit of the margin (:math:`\nu` form: relative to :math:`\rho`).
+        Largest violation of the optimality conditions, in the unit of the margin (:math:`\nu` form: relative to
+        :math:`\rho`).
     max_iter : int, default=10_000_000
         Largest number of steps of the solver; ordinary data stay far below.
     time_limit : float, default=None
@@ -111,14 +117,16 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     memory : "auto", int or str, default="auto"
         Memory for kernel values: bytes, or a string such as "512MB"; "auto" is half of the free memory.
     n_jobs : int, default=None
-        Threads. None is all cores of the process, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib worker;
-        -1 is all cores.
+        Threads. None is all cores of the process, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
+        worker; -1 is all cores.
     warm_start : bool, default=False
-        Start from the dual solution of the last fit, if that had as many rows: after an interruption, or along a path of C.
+        Start from the dual solution of the last fit, if that had as many rows: after an interruption, or along a path
+        of C.
     random_state : int, default=None
         Not used: nothing is random here. It is there for machines that draw samples.
     verbose : int, default=0
-        1 shows a progress bar (rich, on a terminal) or a log line every five seconds, 2 a line for every report of the solver.
+        1 shows a progress bar (rich, on a terminal) or a log line every five seconds, 2 a line for every report of the
+        solver.
 
     Attributes
     ----------
@@ -161,9 +169,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and multi-class
-       extension of support vector machines", PLoS ONE 7(10), e42947, 2012: eq. 13 (primal), 7 and 15 to 17 (duals; with the
-       kernel of eq. 7 divided by T, and corrected ridge and logistic terms).
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012: eq. 13 (primal), 15 to 17
+       (duals; here with the kernel of eq. 7 divided by T, and corrected ridge and logistic terms).
 
     Examples
     --------
@@ -239,7 +247,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         Returns
         -------
         self : JointSVC
-            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is raised again.
+            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
+            raised again.
         """
         begin = time.perf_counter()
         intercept = self._check()
@@ -251,13 +260,16 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         plain = sample_weight[rows]
         weight = plain * class_weights(self.class_weight, classes, y_used, plain)[y_used]
         priors = check_priors(self.priors, intercept, len(classes))
+        shares = None
         if priors is None and intercept == "exact" and self.nu is not None and self.loss != "squared_hinge":
-            priors = self._shares(y_used, plain, weight)
+            shares = self._shares(y_used, plain, weight)
         gamma = self._gamma(X, sample_weight)
         alpha0 = self._last_dual(rows, len(y)) if self.warm_start else None
         width = X.nnz / len(y) if sp.issparse(X) else X.shape[1]
         announce(len(rows), X.shape[1], width, len(classes), kernels.kind(self.kernel), n_threads, memory, self.verbose)
-        with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})) as progress:
+        with Progress(
+            self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})
+        ) as progress:
             solution = dual.solve(
                 MACHINES[self.machine],
                 X,
@@ -269,7 +281,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 C=float(self.C),
                 nu=self.nu,
                 intercept=intercept,
-                priors=priors,
+                priors=priors if shares is None else shares,
                 weight=weight,
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
@@ -279,6 +291,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 alpha0=alpha0,
                 progress=progress if progress.wanted else None,
             )
+            if shares is not None and self.loss == "hinge":
+                self._lower_light(solution, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept)
             self._set_report(solution, y_used, weight)
@@ -302,7 +316,10 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         check_offered("solver", self.solver, machine.solvers, self.machine)
         for parameter in ("nu", "priors"):
             if getattr(self, parameter) is not None and not getattr(machine, parameter):
-                raise ValueError(f'machine="{self.machine}" expected {parameter}=None, and found {getattr(self, parameter)!r}: it has no such form')
+                raise ValueError(
+                    f'machine="{self.machine}" expected {parameter}=None, and found {getattr(self, parameter)!r}: '
+                    f"it has no such form"
+                )
         return intercept
 
     def _gamma(self, X: Any, sample_weight: np.ndarray) -> Any:
@@ -315,23 +332,38 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         return gamma
 
     def _shares(self, y: np.ndarray, plain: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-        """Shares of the classes in the dual's sum, where class weights alone leave a class too light for an equal share.
+        """Shares of the classes in the dual's sum, where class weights alone make a class too light for an equal one.
 
-        The rows of class c can hold the share W_c / (nu W) at most. A class that cannot hold 1/T gets nearly that (with all of it
-        every row would be a margin error and b_c could be anything below a bound), the others get equal parts of the rest.
+        The rows of class c can hold the share W_c / (nu W) at most. A class that cannot hold 1/T gets all of that (a
+        little less for the logistic loss, which ends before its bounds), and the others get equal parts of the rest.
         """
         W, before = np.bincount(y, weight), np.bincount(y, plain)
         most, most_before = (w / (self.nu * w.sum()) for w in (W, before))
         if len(W) * most.min() >= 1 - 1e-12 or len(W) * most_before.min() < 1 - 1e-12:
             return None
-        most *= max(0.999, self.nu)
-        share, light = np.full(len(W), 1 / len(W)), most < 1 / len(W)
-        while light.any() and not light.all():
+        most *= 0.999 if self.loss == "logistic" else 1.0
+        light = most < 1 / len(W)
+        while not light.all():
             share = np.where(light, most, (1 - most[light].sum()) / np.count_nonzero(~light))
-            if not np.any(share > most):
-                break
-            light |= share > most
-        return share
+            if not np.any(more := ~light & (share > most)):
+                return share
+            light |= more
+        return most / most.sum()
+
+    def _lower_light(self, solution: Any, y: np.ndarray, weight: np.ndarray, priors: np.ndarray) -> None:
+        """Choose b_c for the classes whose rows are all at their bound, where every b_c up to some number is optimal.
+
+        They must win by a margin: b_c is at most rho below the other classes' constants. Then all are moved so that
+        sum_c pi_c b_c = 0.
+        """
+        room = np.bincount(y, weight) / (self.nu * weight.sum())
+        light = priors > room * (1 - 1e-9)
+        if light.all() or not light.any():
+            return
+        b = solution.intercept
+        b = np.where(light, np.minimum(b, b[~light].min() - abs(solution.rho)), b)
+        solution.intercept = b - priors @ b
+        solution.rho -= priors @ b
 
     def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
         """The dual solution of the last fit on the used rows, if that fit had n rows."""
@@ -359,6 +391,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
 
     def _summary(self) -> str:
         return (
-            f"JointSVC ended with status {self.status_!r} after {self.n_iter_:,} steps and {self.fit_seconds_:.3g} s, with a violation of "
-            f"{self.kkt_violation_:.1e} (tol={self.tol:g}) and a duality gap of {self.duality_gap_:.1e}"
+            f"JointSVC ended with status {self.status_!r} after {self.n_iter_:,} steps and {self.fit_seconds_:.3g} s, "
+            f"with a violation of {self.kkt_violation_:.1e} (tol={self.tol:g}) and a duality gap of "
+            f"{self.duality_gap_:.1e}"
         )

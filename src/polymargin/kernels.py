@@ -1,9 +1,9 @@
 """Kernels by name and parameters, as the core takes them.
 
-    rbf         exp(-gamma ||x - z||^2), or exp(-sum_t gamma_t (x_t - z_t)^2) with one gamma per feature
-    linear      <x, z>                          poly       (gamma <x, z> + coef0)^degree
-    sigmoid     tanh(gamma <x, z> + coef0)      cosine     <x, z> / (||x|| ||z||)
-    laplacian   exp(-gamma ||x - z||_1)         precomputed, or any callable k(X, Z)
+rbf         exp(-gamma ||x - z||^2), or exp(-sum_t gamma_t (x_t - z_t)^2) with one gamma per feature
+linear      <x, z>                          poly       (gamma <x, z> + coef0)^degree
+sigmoid     tanh(gamma <x, z> + coef0)      cosine     <x, z> / (||x|| ||z||)
+laplacian   exp(-gamma ||x - z||_1)         precomputed, or any callable k(X, Z)
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ def kind(kernel: str | Callable) -> str:
     return kernel if isinstance(kernel, str) else "callable"
 
 
-def resolve_gamma(kernel: str | Callable, gamma: Any, mean: np.ndarray | None, variance: np.ndarray | None, d: int) -> Any:
+def resolve_gamma(
+    kernel: str | Callable, gamma: Any, mean: np.ndarray | None, variance: np.ndarray | None, d: int
+) -> Any:
     """The number, or the array with one number per feature, that gamma stands for; None for kernels without gamma.
 
-    "scale" is 1 / (d var), var the variance of all entries of X: their spread around one common mean, weights counting as
-    repetitions; 1 when all entries are equal. "auto" is 1 / d.
+    "scale" is 1 / (d var), var the variance of all entries of X: their spread around one common mean, weights counting
+    as repetitions; 1 when all entries are equal. "auto" is 1 / d.
     """
     if kind(kernel) not in HAS_GAMMA:
         return None
@@ -41,16 +43,23 @@ def resolve_gamma(kernel: str | Callable, gamma: Any, mean: np.ndarray | None, v
     if np.ndim(gamma) == 0:
         return float(gamma)
     if kernel != "rbf":
-        raise ValueError(f'an array of gammas, one per feature, expected kernel="rbf", and found kernel="{kernel}": pass one number')
+        raise ValueError(
+            f'an array of gammas, one per feature, expected kernel="rbf", and found kernel="{kernel}": pass one number'
+        )
     gammas = np.array(gamma, dtype=np.float64)
     if gammas.shape != (d,):
         raise ValueError(f"gamma expected one number per feature, shape ({d},), and found shape {gammas.shape}")
     if not (np.all(np.isfinite(gammas)) and np.all(gammas >= 0) and np.any(gammas > 0)):
-        raise ValueError(f"gamma expected numbers >= 0, not all of them 0, and found {gammas.min():g} to {gammas.max():g}: a gamma of 0 drops a feature")
+        raise ValueError(
+            f"gamma expected numbers >= 0, not all of them 0, and found {gammas.min():g} to {gammas.max():g}: "
+            f"a gamma of 0 drops a feature"
+        )
     return gammas
 
 
-def record(kernel: str | Callable, gamma: Any, degree: int, coef0: float, A: Any = None, B: Any = None) -> dict[str, Any]:
+def record(
+    kernel: str | Callable, gamma: Any, degree: int, coef0: float, A: Any = None, B: Any = None
+) -> dict[str, Any]:
     """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on."""
     per_feature = np.ndim(gamma) == 1
     return {
@@ -71,8 +80,8 @@ def blocks(kernel: Callable, A: Any, B: Any) -> Callable[[np.ndarray, np.ndarray
         K = np.ascontiguousarray(kernel(A[rows], B[cols]), dtype=np.float64)
         if K.shape != (len(rows), len(cols)):
             raise ValueError(
-                f"a callable kernel expected to return an array of shape ({len(rows)}, {len(cols)}), and found {K.shape}: "
-                f"return one row per row of its first argument and one column per row of its second"
+                f"a callable kernel expected to return an array of shape ({len(rows)}, {len(cols)}), and found "
+                f"{K.shape}: return one row per row of its first argument and one column per row of its second"
             )
         return K
 

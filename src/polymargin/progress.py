@@ -1,8 +1,8 @@
 """What a fit says while it runs: an estimate before a long one, then a bar or log lines, and scikit-learn's callbacks.
 
-The solver calls a `Progress` about ten times a second with n_iter, violation, seconds and the objectives it
-knows; True asks it to stop.
-Log lines go to the logger "polymargin" at level INFO; a verbose fit whose logger would swallow them writes to stderr instead.
+The solver calls a `Progress` about ten times a second with n_iter, violation, seconds and the objectives it knows;
+True asks it to stop. Log lines go to the logger "polymargin" at level INFO; a verbose fit whose logger would swallow
+them writes to stderr instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ logger = logging.getLogger("polymargin")
 
 LONG = 10.0  # seconds: a fit expected to take longer is announced
 LINES_EVERY = 5.0  # seconds between log lines
-# Rates of one thread, for estimates: multiply-adds of a kernel block, kernel functions, bytes read in a pass over a gradient.
+# Rates of one thread, for estimates: multiply-adds of a kernel block, kernel functions, bytes read in a pass over a
+# gradient.
 MULTIPLY_ADDS, FUNCTIONS, BYTES = 1.2e10, 4e8, 4e9
 
 
@@ -43,8 +44,8 @@ def say(line: str, verbose: int) -> None:
 def estimate(n: int, width: float, kind: str, threads: int, memory: int) -> tuple[float, float]:
     """Seconds and bytes that n rows of `width` numbers will take, to a factor of about three.
 
-    The Gram matrix is computed once if it fits. If not, a third of the rows are taken for support vectors whose kernel rows
-    are computed three times each. About one step per row reads one kernel row.
+    The Gram matrix is computed once if it fits. If not, a third of the rows are taken for support vectors whose kernel
+    rows are computed three times each. About one step per row reads one kernel row.
     """
     gram = 8.0 * n * n if 8 * n * n < 256e6 else 4.0 * n * n
     fits = gram <= memory
@@ -61,10 +62,14 @@ def announce(n: int, d: int, width: float, n_classes: int, kind: str, threads: i
         return
     if kind == "callable" and n < 5000:
         return
-    time = "a time that the callable kernel decides" if kind == "callable" else f"about {duration(seconds)}"
+    time = (
+        "a time that the callable kernel decides"
+        if kind == "callable"
+        else f"about {duration(seconds)}, more with a large C,"
+    )
     say(
-        f"polymargin: fitting {n:,} rows x {d:,} columns in {n_classes:,} classes will take {time} and {size / 1e9:.1f} GB of kernel values "
-        f"on {threads} thread{'s' if threads > 1 else ''}; time_limit= bounds it",
+        f"polymargin: fitting {n:,} rows x {d:,} columns in {n_classes:,} classes will take {time} and "
+        f"{size / 1e9:.1f} GB of kernel values on {threads} thread{'s' if threads > 1 else ''}; time_limit= bounds it",
         verbose,
     )
 
@@ -147,7 +152,7 @@ class Progress:
 
     def end(self, line: str) -> None:
         """The fit is over and the estimator is fitted."""
-        if self.bar:
+        if self.bar and self.estimator.status_ == "solved":
             self.bar.update(self.task, completed=1.0)
         if self.verbose:
             say(line, self.verbose)
@@ -163,5 +168,11 @@ def rich_bar() -> Any:
         from rich.progress import Progress as Bar
     except ImportError:
         return None
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.fields[detail]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
     return Bar(*columns, console=Console(stderr=True))

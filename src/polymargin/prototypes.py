@@ -2,9 +2,10 @@
 
     f_c(x) = sum over the support vectors i of class c of  alpha_i k(x_i, x)  +  b_c
 
-`dual_coef_`, a CSR matrix of shape (n_classes, n_SV) with alpha_i at [y_i, i], is the whole model beside the support vectors: its
-three arrays are the alphas sorted by class, the support vectors' numbers in that order, and where each class begins. Scores are
-sums over these segments, so nothing of size n_SV x n_classes is built and 10,000 classes cost no more than two.
+`dual_coef_`, a CSR matrix of shape (n_classes, n_SV) with alpha_i at [y_i, i], is the whole model beside the support
+vectors: its three arrays are the alphas sorted by class, the support vectors' numbers in that order, and where each
+class begins. Scores are sums over these segments, so nothing of size n_SV x n_classes is built and 10,000 classes cost
+no more than two.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ LARGEST_COEF = 1 << 28
 
 
 class PrototypeClassifier(ClassifierMixin, BaseEstimator):
-    """Scores and predictions of a fitted machine; a subclass has the parameters of a kernel, `tol` and `n_jobs`, and a `fit`."""
+    """Scores and predictions of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs` and a `fit`."""
 
-    def _set_prototypes(self, X: Any, rows: np.ndarray, y: np.ndarray, alpha: np.ndarray, intercept: np.ndarray) -> None:
+    def _set_prototypes(
+        self, X: Any, rows: np.ndarray, y: np.ndarray, alpha: np.ndarray, intercept: np.ndarray
+    ) -> None:
         """Keep the rows of X with alpha > 0; `y` and `alpha` belong to `rows`."""
         used = np.flatnonzero(alpha > 0)
         order = np.argsort(y[used], kind="stable")
@@ -50,7 +53,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weight vectors of shape (n_classes, n_features): `X @ coef_.T + intercept_` are the scores (linear kernel only)."""
+        """Weight vectors, shape (n_classes, n_features): scores are `X @ coef_.T + intercept_` (linear kernel only)."""
         if self.kernel != "linear":
             raise AttributeError(f"coef_ expected kernel='linear', and found kernel={self.kernel!r}")
         check_is_fitted(self)
@@ -59,8 +62,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
     def _score_type(self) -> str:
         """Type of the arithmetic, a matter of the model and never of the batch: a row has one score.
 
-        Sums are always float64. float32 kernel values err by about 1e-7 each; they serve where k is bounded and their sum over
-        the support vectors stays well under the solver's own tolerance.
+        Sums are always float64. float32 kernel values err by about 1e-7 each; they serve where k is bounded and their
+        sum over the support vectors stays well under the solver's own tolerance.
         """
         bounded = self.kernel in kernels.BOUNDED
         error = 1e-6 * np.linalg.norm(self.dual_coef_.data)
@@ -80,7 +83,9 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         elif self._coef is not None:  # a linear machine has one vector per class
             vectors, alpha = self._coef, np.ones(len(self._coef))
             order, segments = np.arange(len(alpha)), np.arange(len(alpha) + 1)
-        elif vectors.shape[0] == 0:  # a fit that was stopped at once: the core wants a row, though it will not look at it
+        elif (
+            vectors.shape[0] == 0
+        ):  # a fit that was stopped at once: the core wants a row, though it will not look at it
             vectors = np.zeros((1, X.shape[1]))
         return dict(
             Z=kernels.as_data(X),

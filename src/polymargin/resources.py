@@ -23,8 +23,8 @@ def openmp() -> threadpoolctl.ThreadpoolController:
 def threads(n_jobs: int | None) -> int:
     """Threads to use: a positive number as given, -1 all cores, -2 all but one.
 
-    None is all cores of the process (its affinity mask and container quota), fewer where OMP_NUM_THREADS or threadpoolctl
-    ask for fewer, and 1 in a joblib worker, whose siblings use the other cores.
+    None is all cores of the process (its affinity mask and container quota), fewer where OMP_NUM_THREADS or
+    threadpoolctl ask for fewer, and 1 in a joblib worker, whose siblings use the other cores.
     """
     cores = joblib.cpu_count()
     if n_jobs is not None:
@@ -46,7 +46,9 @@ def budget(memory: str | float) -> int:
         return max(free_memory() // 2, 64 * 10**6)
     parts = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", memory, re.IGNORECASE)
     if parts is None or parts[2].lower() not in UNITS:
-        raise ValueError(f'memory expected "auto", a number of bytes or a string such as "512MB" or "2GB", and found {memory!r}')
+        raise ValueError(
+            f'memory expected "auto", a number of bytes or a string such as "512MB" or "2GB", and found {memory!r}'
+        )
     size = int(float(parts[1]) * UNITS[parts[2].lower()])
     if size < 10**6:
         raise ValueError(f'memory expected at least "1MB", and found {memory!r}, which is {size} bytes: give more')
@@ -72,7 +74,7 @@ def system_memory() -> int:
 
 
 def container_memory() -> list[int]:
-    """What the control groups of this process, versions 2 and 1, leave it: limit minus use, page cache not counted as use."""
+    """What the control groups of this process leave it: limit minus use, page cache not counted as use."""
     left = []
     for folder, limit, use in (
         ("/sys/fs/cgroup", "memory.max", "memory.current"),
