@@ -21,7 +21,7 @@ constexpr double kNoMargin = 1e-6;      // of the largest Q_ii: classes with a s
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;     // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;            // then everything stays active
-constexpr int kStalled = 30;           // rounds in which neither the objective nor the violation fell
+constexpr int kStalled = 30;           // sweeps, of a quarter of all variables, in which neither objective nor violation fell
 
 template <class T>
 class Decomposition {
@@ -63,8 +63,8 @@ class Decomposition {
         continue;
       }
       if (halted(violation)) break;
-      idle = objective_ < best - 1e-14 * (1 + std::abs(best)) || violation < 0.99 * closest ? 0 : idle + 1;
-      if (idle >= kStalled) {
+      idle = objective_ < best - 1e-14 * std::abs(best) || violation < 0.99 * closest ? 0 : idle + 1;
+      if (idle >= kStalled * (1 + 4 * m_ / std::max<Index>(1, static_cast<Index>(set_positions_.size())))) {
         out_.status = Status::stalled;
         break;
       }
@@ -336,8 +336,8 @@ class Decomposition {
 
   // --- optimality ---
 
-  bool can_grow(Index i) const { return out_.alpha[i] < p_.upper[i]; }
-  bool can_fall(Index i) const { return out_.alpha[i] > 0; }
+  bool can_grow(Index i) const { return p_.entropy ? t_[i] < kFull : out_.alpha[i] < p_.upper[i]; }
+  bool can_fall(Index i) const { return p_.entropy ? t_[i] > -kFull : out_.alpha[i] > 0; }
   double slope(Index k) const { return p_.entropy ? G_[k] + t_[active_[k]] : G_[k]; }
 
   // The largest violation, and in key_ how much each active variable takes part in one.
@@ -347,12 +347,8 @@ class Decomposition {
       for (Index k = 0; k < m_; ++k) {
         Index i = active_[k];
         double g = slope(k), v = 0;
-        if (p_.entropy)
-          v = std::abs(g);
-        else if (g < 0 && can_grow(i))
-          v = -g;
-        else if (g > 0 && can_fall(i))
-          v = g;
+        if (g < 0 && can_grow(i)) v = -g;
+        if (g > 0 && can_fall(i)) v = g;
         worst = std::max(worst, v);
         key_[k] = v * v / diagonal_[i];
       }
@@ -365,15 +361,15 @@ class Decomposition {
       for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
         Index i = active_[k];
         double s = slope(k);
-        if (p_.entropy || can_grow(i)) low = std::min(low, s);
-        if (p_.entropy || can_fall(i)) high = std::max(high, s);
+        if (can_grow(i)) low = std::min(low, s);
+        if (can_fall(i)) high = std::max(high, s);
       }
       low_[g] = low, high_[g] = high;
       for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
         Index i = active_[k];
         double s = slope(k), v = 0;
-        if (p_.entropy || can_grow(i)) v = std::max(v, high - s);
-        if (p_.entropy || can_fall(i)) v = std::max(v, s - low);
+        if (can_grow(i)) v = std::max(v, high - s);
+        if (can_fall(i)) v = std::max(v, s - low);
         key_[k] = high > low ? v : 0;
       }
       worst = std::max(worst, high - low);
@@ -390,7 +386,7 @@ class Decomposition {
       for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
         Index i = active_[k];
         double s = slope(k);
-        bool grow = p_.entropy || can_grow(i), fall = p_.entropy || can_fall(i);
+        bool grow = can_grow(i), fall = can_fall(i);
         if (grow && fall)
           sum += s, ++n_free;
         else if (grow)
@@ -512,9 +508,10 @@ class Decomposition {
     for (Index r = 0; r < q; ++r) {
       Index i = active_[at[r]];
       double delta = local_.a[r] - out_.alpha[i];
+      if (p_.entropy) t_[i] = local_.t[r];
       if (delta == 0) continue;
       objective_ += 0.5 * delta * G_[at[r]];
-      if (p_.entropy) objective_ += entropy(i, local_.a[r]) - entropy(i, out_.alpha[i]), t_[i] = local_.t[r];
+      if (p_.entropy) objective_ += entropy(i, local_.a[r]) - entropy(i, out_.alpha[i]);
       out_.alpha[i] = local_.a[r];
       change.push_back(delta);
       variable.push_back(i);
@@ -565,6 +562,17 @@ class Decomposition {
     return (a > 0 ? a * std::log(a / u) : 0) + (a < u ? (u - a) * std::log1p(-a / u) : 0);
   }
 
+  // Entropy: full and empty variables take the logits that the level of their group asks for; nothing else feels it.
+  void settle() {
+    std::size_t g = 0;
+    for (Index i = 0; p_.entropy && i < n_; ++i) {
+      while (!groups_.empty() && i >= groups_[g + 1]) ++g;
+      if (can_grow(i) && can_fall(i)) continue;
+      t_[i] = (groups_.empty() ? 0 : out_.multiplier[g]) - out_.gradient[i];
+      out_.alpha[i] = p_.upper[i] / (1 + std::exp(-t_[i]));
+    }
+  }
+
   // With s = (Q - R) a and the multiplier r of the group of i:
   //   primal = 1/2 a's - sum_g r_g S_g + sum_i max over b in [0, u_i] of b (g_i + r - s_i) - ridge_i b^2 / 2   (or the logistic loss)
   void finish() {
@@ -584,6 +592,7 @@ class Decomposition {
     }
     out_.violation = measure();
     out_.multiplier = multipliers();
+    settle();
     double quadratic = 0, loss = 0, ridge = 0, linear = 0, sums = 0, entropic = 0;
     std::size_t g = 0;
     for (Index i = 0; i < n_; ++i) {

@@ -8,7 +8,6 @@ namespace polymargin {
 namespace {
 
 constexpr Index kStopEvery = 4096;  // steps between two looks at the clock
-constexpr double kFull = 35;        // a logit beyond which u - a is rounding error of u, and below its negative a is
 constexpr double kTiny = 1e-12;     // curvature of a flat or indefinite direction
 
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
@@ -187,62 +186,63 @@ void newton_two(LocalQp<T>& qp, Index v, Index w, double quad) {
   }
 }
 
-// A full or empty variable that wants to go on in its direction has nothing left to give to a partner: it takes the logit that
-// the others' level asks for.
-template <class T>
-void settle(LocalQp<T>& qp) {
-  for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
-    double low = kBlocked, high = -kBlocked;
-    for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
-      double h = qp.G[k] + qp.t[k];
-      if (qp.t[k] < kFull) low = std::min(low, h);
-      if (qp.t[k] > -kFull) high = std::max(high, h);
-    }
-    for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
-      double h = qp.G[k] + qp.t[k];
-      if (qp.t[k] >= kFull && h < high && high < kBlocked) set_entropy(qp, k, high - qp.G[k]);
-      if (qp.t[k] <= -kFull && h > low && low > -kBlocked) set_entropy(qp, k, low - qp.G[k]);
-    }
-  }
-}
+// The least curvature of phi that a variable meets on its way up or down. At its present place it may be huge where the way leads
+// off a bound, and a choice by that would leave such a variable there for ever.
+double way_up(double t, double u) { return t < 0 ? 4 / u : 1 / (u * sigmoid(t) * sigmoid(-t)); }
+double way_down(double t, double u) { return way_up(-t, u); }
 
-// The logistic loss: every variable is interior and the gradient is G + t. The largest one goes, together with the smallest of
-// its group under a sum constraint. (The curvature of phi explodes near a bound, so a second-order choice would leave the
-// variables alone that sit wrongly at one.)
+// The logistic loss: every variable is interior and the gradient is G + t. The variable with the largest gain goes, together with
+// the best partner in its group under a sum constraint.
 template <class T>
 Index entropy_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop) {
   const Steps<T>& pass = steps<T>();
+  std::vector<double> up(qp.m), down(qp.m), h(qp.m);
+  auto note = [&](Index k) { up[k] = way_up(qp.t[k], qp.u[k]), down[k] = way_down(qp.t[k], qp.u[k]); };
+  for (Index k = 0; k < qp.m; ++k) note(k);
   Index n_steps = 0;
-  while (n_steps < max_steps) {
+  for (; n_steps < max_steps; ++n_steps) {
+    if (n_steps % kStopEvery == kStopEvery - 1 && stop()) break;
+    for (Index k = 0; k < qp.m; ++k) h[k] = qp.G[k] + qp.t[k];
     Index i = -1, j = -1;
-    double worst = eps;
+    double best = 0, quad = 0;
     if (qp.groups.empty()) {
       for (Index k = 0; k < qp.m; ++k) {
-        double h = std::abs(qp.G[k] + qp.t[k]);
-        if (h > worst) worst = h, i = j = k;
+        if (std::abs(h[k]) <= eps || !entropy_moves(qp.t[k], h[k])) continue;
+        double key = h[k] * h[k] / (qp.diagonal[k] + (h[k] < 0 ? up[k] : down[k]));
+        if (key > best) best = key, i = j = k;
       }
     } else {
+      double worst = eps;
+      Index begin = 0, end = 0;
       for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
-        Index lowest = -1, highest = -1;
         double low = kBlocked, high = -kBlocked;
         for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
-          double h = qp.G[k] + qp.t[k];
-          if (h < low && qp.t[k] < kFull) low = h, lowest = k;
-          if (h > high && qp.t[k] > -kFull) high = h, highest = k;
+          if (qp.t[k] < kFull) low = std::min(low, h[k]);
+          if (qp.t[k] > -kFull) high = std::max(high, h[k]);
         }
-        if (high - low > worst) worst = high - low, i = lowest, j = highest;
+        if (high - low <= worst) continue;
+        worst = high - low, begin = qp.groups[g], end = qp.groups[g + 1], best = 0;
+        for (Index k = begin; k < end; ++k) {
+          double gap = high - h[k], key = gap * gap / (qp.diagonal[k] + up[k]);
+          if (gap > 0 && qp.t[k] < kFull && key > best) best = key, i = k;
+        }
+      }
+      best = 0;
+      for (Index k = begin; i >= 0 && k < end; ++k) {
+        double gap = h[k] - h[i], q = std::max<double>(double(qp.diagonal[i]) + qp.diagonal[k] - 2 * double(qp.row(i)[k]), 0);
+        double key = gap * gap / (q + up[i] + down[k]);
+        if (gap > 0 && qp.t[k] > -kFull && key > best) best = key, j = k, quad = q;
       }
     }
-    if (i < 0) break;
+    if (i < 0 || j < 0) break;
     double ai = qp.a[i], aj = qp.a[j];
     if (i == j)
       set_entropy(qp, i, newton_one(qp, i));
     else
-      newton_two(qp, i, j, std::max<double>(double(qp.diagonal[i]) + qp.diagonal[j] - 2 * double(qp.row(i)[j]), 0));
+      newton_two(qp, i, j, quad);
+    note(i), note(j);
     pass.update(qp.G.data(), qp.row(i), qp.row(j), T(qp.a[i] - ai), i == j ? T(0) : T(qp.a[j] - aj), qp.ld);
-    if (++n_steps % kStopEvery == 0 && stop()) break;
   }
-  settle(qp);
   return n_steps;
 }
 

@@ -308,7 +308,7 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, spread / total
 
 
-def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None = None) -> None:
+def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None, stacklevel: int) -> None:
     """Warn when one column outweighs the usual one by more than 1000 in any distance or dot product.
 
     Columns of two values are left out: a rare flag is small without being badly scaled. So is a rare word, which is why
@@ -338,7 +338,7 @@ def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None
         f"so the kernel sees little else and training is slow: scale the data first, "
         f"for example with make_pipeline({scaler}, JointSVC(...)).",
         UserWarning,
-        stacklevel=5,
+        stacklevel=stacklevel,
     )
 
 

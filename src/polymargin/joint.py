@@ -31,7 +31,7 @@ from .checks import (
     warn_if_badly_scaled,
 )
 from .machines import MACHINES
-from .progress import CallbackSupportMixin, Progress, announce, with_callbacks
+from .progress import CALLER, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
 
@@ -303,7 +303,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         if progress.error is not None:
             raise progress.error
         if self.status_ != "solved":
-            warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
         return self
 
     def _check(self) -> str:
@@ -328,7 +328,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             return None
         mean, variance = column_moments(X, sample_weight)
         gamma = kernels.resolve_gamma(self.kernel, self.gamma, mean, variance, X.shape[1])
-        warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None)
+        warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None, stacklevel=CALLER + 2)
         return gamma
 
     def _shares(self, y: np.ndarray, plain: np.ndarray, weight: np.ndarray) -> np.ndarray | None:

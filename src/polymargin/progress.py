@@ -14,6 +14,8 @@ from typing import Any
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    CALLER = 3  # the stacklevel of a warning from a method under with_callbacks that names the caller's line
 except ImportError:  # scikit-learn < 1.9 has no callbacks
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -22,8 +24,10 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
     def with_callbacks(method: Any) -> Any:
         return method
 
+    CALLER = 2
 
-__all__ = ["CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
+
+__all__ = ["CALLER", "CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
 
 logger = logging.getLogger("polymargin")
 
