@@ -438,6 +438,7 @@ class DualSolver {
 NB_MODULE(_core, m) {
   using namespace polymargin;
   using namespace nb::literals;
+  nb::set_leak_warnings(false);  // an interpreter that ends with a traceback in its hands is no leak of ours
   m.doc() = "The compiled core: kernel blocks, solvers and scores.";
   m.def("simd", [] { return std::string(tile_ops<float>().name); }, "The instruction set in use: base, avx2 or avx512.");
   m.def("kernel_block", &kernel_block, "A"_a, "B"_a, "kernel"_a, "rows"_a, "cols"_a, "dtype"_a = "float64", "n_jobs"_a = 1,

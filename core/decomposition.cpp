@@ -567,8 +567,9 @@ class Decomposition {
     std::size_t g = 0;
     for (Index i = 0; p_.entropy && i < n_; ++i) {
       while (!groups_.empty() && i >= groups_[g + 1]) ++g;
-      if (can_grow(i) && can_fall(i)) continue;
-      t_[i] = (groups_.empty() ? 0 : out_.multiplier[g]) - out_.gradient[i];
+      double t = (groups_.empty() ? 0 : out_.multiplier[g]) - out_.gradient[i];
+      if (!(can_grow(i) ? !can_fall(i) && t < t_[i] : t > t_[i])) continue;
+      t_[i] = t;
       out_.alpha[i] = p_.upper[i] / (1 + std::exp(-t_[i]));
     }
   }

@@ -210,8 +210,14 @@ class Scatter:
         return g
 
     def up_low(self, alpha):
-        """Rows whose alpha can grow, rows whose alpha can shrink; within 1e-12 of its bound alpha is at it."""
+        """Rows whose alpha can grow, rows whose alpha can shrink; within 1e-12 of its bound alpha is at it.
+
+        Logistic: the logit ln(a / (u - a)) of a float64 so close to u says nothing any more: such rows are in neither set.
+        """
         on = np.isin(np.arange(len(self.y)), self.on)
+        if self.loss == "logistic":
+            inside = on & (alpha > 0) & (alpha < self.u * (1 - 1e-7))
+            return inside, inside
         top = np.inf if self.loss == "squared_hinge" else self.u * (1 - 1e-12)
         return on & (alpha < top), on & (alpha > 0)
 
