@@ -53,13 +53,15 @@ AnyArray array_of(nb::handle h, const char* name) {
 
 bool wide_floats(const AnyArray& a, const char* name) {
   if (a.dtype() == nb::dtype<double>()) return true;
-  if (a.dtype() != nb::dtype<float>()) refuse(std::string(name) + " must be float32 or float64; convert it with astype");
+  if (a.dtype() != nb::dtype<float>())
+    refuse(std::string(name) + " must be float32 or float64; convert it with astype");
   return false;
 }
 
 bool wide_integers(const AnyArray& a, const char* name) {
   if (a.dtype() == nb::dtype<std::int64_t>()) return true;
-  if (a.dtype() != nb::dtype<std::int32_t>()) refuse(std::string(name) + " must be int32 or int64; convert it with astype");
+  if (a.dtype() != nb::dtype<std::int32_t>())
+    refuse(std::string(name) + " must be int32 or int64; convert it with astype");
   return false;
 }
 
@@ -73,7 +75,8 @@ void check_csr(const Data& X, Index stored) {
   const J* indices = static_cast<const J*>(X.indices);
   if (indptr[0] != 0) refuse("a CSR indptr must begin with 0");
   for (Index i = 0; i < X.n; ++i) {
-    if (indptr[i + 1] < indptr[i] || indptr[i + 1] > stored) refuse("a CSR indptr must not decrease nor exceed the stored values");
+    if (indptr[i + 1] < indptr[i] || indptr[i + 1] > stored)
+      refuse("a CSR indptr must not decrease nor exceed the stored values");
     for (Index p = indptr[i]; p < indptr[i + 1]; ++p) {
       if (indices[p] < 0 || indices[p] >= X.d) refuse("CSR indices must lie in [0, n_features)");
       if (p > indptr[i] && indices[p] <= indices[p - 1])
@@ -97,7 +100,8 @@ HeldData data_of(nb::handle h, const char* name) {
     X.d = nb::cast<Index>(parts[3]);
     X.wide = wide_floats(held.x, "CSR values");
     X.wide_index = wide_integers(held.indices, "CSR indices");
-    if (wide_integers(held.indptr, "CSR indptr") != X.wide_index) refuse("CSR indices and indptr must have the same integer type");
+    if (wide_integers(held.indptr, "CSR indptr") != X.wide_index)
+      refuse("CSR indices and indptr must have the same integer type");
     if (held.indptr.shape(0) == 0) refuse("a CSR indptr needs one entry more than rows");
     if (held.indices.shape(0) != held.x.shape(0)) refuse("CSR indices and values must have the same length");
     X.n = static_cast<Index>(held.indptr.shape(0)) - 1;
@@ -114,7 +118,8 @@ HeldData data_of(nb::handle h, const char* name) {
     X.wide = wide_floats(held.x, name);
     X.x = held.x.data();
     X.stride = held.x.stride(0);
-    if (X.d > 1 && held.x.stride(1) != 1) refuse(std::string(name) + " must have rows without gaps; make it C-contiguous");
+    if (X.d > 1 && held.x.stride(1) != 1)
+      refuse(std::string(name) + " must have rows without gaps; make it C-contiguous");
   }
   return held;
 }
@@ -131,13 +136,15 @@ Data rows_of(Data X, Index from, Index to) {
 
 void check_indices(Span<const Index> indices, Index n, const char* name) {
   for (Index i : indices)
-    if (i < 0 || i >= n) refuse(std::string(name) + " must lie in [0, " + std::to_string(n) + "), found " + std::to_string(i));
+    if (i < 0 || i >= n)
+      refuse(std::string(name) + " must lie in [0, " + std::to_string(n) + "), found " + std::to_string(i));
 }
 
 // ---- kernels ----
 
 KernelKind kind_of(const std::string& name) {
-  static const char* const names[] = {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed", "callable"};
+  static const char* const names[] = {"rbf",    "linear",    "poly",        "sigmoid",
+                                      "cosine", "laplacian", "precomputed", "callable"};
   for (int i = 0; i < 8; ++i)
     if (name == names[i]) return static_cast<KernelKind>(i);
   refuse("unknown kernel kind '" + name + "'");
@@ -166,7 +173,8 @@ Kernel kernel_of(const nb::dict& parameters) {
     k.gammas.assign(g.data(), g.data() + g.shape(0));
   }
   auto bad = [](double g) { return !(g >= 0) || std::isinf(g); };
-  if (bad(k.gamma) && (k.kind == KernelKind::rbf || k.kind == KernelKind::laplacian)) refuse("gamma must be finite and at least 0");
+  if (bad(k.gamma) && (k.kind == KernelKind::rbf || k.kind == KernelKind::laplacian))
+    refuse("gamma must be finite and at least 0");
   if (std::any_of(k.gammas.begin(), k.gammas.end(), bad)) refuse("gammas must be finite and at least 0");
   if (!k.gammas.empty() && k.kind != KernelKind::rbf) refuse("one gamma per feature is for the rbf kernel only");
   if (k.degree < 0) refuse("degree must be at least 0");
@@ -207,14 +215,15 @@ void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index>
   check_indices(rows, A.n, "rows");
   check_indices(cols, k.kind == KernelKind::precomputed ? A.d : B.n, "cols");
   if (k.kind != KernelKind::precomputed && k.kind != KernelKind::callable && A.d != B.d)
-    refuse("expected the same number of features on both sides, got " + std::to_string(A.d) + " and " + std::to_string(B.d));
+    refuse("expected the same number of features on both sides, got " + std::to_string(A.d) + " and " +
+           std::to_string(B.d));
 }
 
 // ---- blocks ----
 
 template <class T>
-nb::object block_as(const char* dtype, const Data& A, const Data& B, const Kernel& k, Span<const Index> rows, Span<const Index> cols,
-                    int threads, bool symmetric) {
+nb::object block_as(const char* dtype, const Data& A, const Data& B, const Kernel& k, Span<const Index> rows,
+                    Span<const Index> cols, int threads, bool symmetric) {
   auto out = empty<T>(dtype, rows.size, cols.size);
   {
     const nb::gil_scoped_release free;
@@ -228,8 +237,8 @@ nb::object block_as(const char* dtype, const Data& A, const Data& B, const Kerne
   return nb::cast(out);
 }
 
-nb::object kernel_block(nb::object A, nb::object B, nb::dict kernel, Vector<Index> rows, Vector<Index> cols, const std::string& dtype,
-                        int n_jobs) {
+nb::object kernel_block(nb::object A, nb::object B, nb::dict kernel, Vector<Index> rows, Vector<Index> cols,
+                        const std::string& dtype, int n_jobs) {
   const HeldData a = data_of(A, "A"), b = data_of(B, "B");
   const Kernel k = kernel_of(kernel);
   check_pair(a.data, b.data, k, span(rows), span(cols));
@@ -274,8 +283,8 @@ struct ScoreArguments {
 };
 
 ScoreArguments score_arguments(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
-                               const Vector<Index>& segments, const Vector<double>& alpha, const Vector<double>& intercept,
-                               const std::string& dtype) {
+                               const Vector<Index>& segments, const Vector<double>& alpha,
+                               const Vector<double>& intercept, const std::string& dtype) {
   ScoreArguments a;
   a.kernel = kernel_of(kernel);
   a.Z = data_of(Z, "Z");
@@ -292,8 +301,10 @@ ScoreArguments score_arguments(nb::handle Z, nb::handle SV, const nb::dict& kern
     refuse("expected rows with " + std::to_string(sv.d) + " features, got " + std::to_string(z.d));
   if (a.alpha.size != a.sv_rows.size) refuse("alpha and sv_rows must have the same length");
   const Index classes = a.segments.size - 1;
-  if (classes < 1 || a.intercept.size != classes) refuse("segments must have one entry more than intercept, and there must be a class");
-  if (a.segments[0] != 0 || a.segments[classes] != a.sv_rows.size || !std::is_sorted(a.segments.begin(), a.segments.end()))
+  if (classes < 1 || a.intercept.size != classes)
+    refuse("segments must have one entry more than intercept, and there must be a class");
+  if (a.segments[0] != 0 || a.segments[classes] != a.sv_rows.size ||
+      !std::is_sorted(a.segments.begin(), a.segments.end()))
     refuse("segments must increase from 0 to the number of support vectors");
   return a;
 }
@@ -321,7 +332,8 @@ nb::object all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index
   auto out = empty<double>("float64", a.Z.data.n, classes);
   in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
     auto compute = a.wide ? scores<double> : scores<float>;
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first * classes, team, nullptr);
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first * classes, team,
+            nullptr);
   });
   return nb::cast(out);
 }
@@ -344,7 +356,13 @@ class DualSolver {
  public:
   DualSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, double same, double other,
              const std::string& dtype, double memory, int n_jobs)
-      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), segments_(segments), same_(same), other_(other), memory_(memory),
+      : X_(data_of(X, "X")),
+        kernel_(kernel),
+        rows_(rows),
+        segments_(segments),
+        same_(same),
+        other_(other),
+        memory_(memory),
         team_(n_jobs) {
     const Kernel k = kernel_of(kernel_);
     check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
@@ -358,8 +376,9 @@ class DualSolver {
   }
 
   // stop(n_iter, violation, dual, seconds) -> bool is asked some ten times a second; so are signals.
-  nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum, bool entropy,
-                 Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit, nb::object stop) {
+  nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
+                 bool entropy, Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit,
+                 nb::object stop) {
     DualProblem p;
     p.rows = span(rows_), p.segments = span(segments_);
     p.same = same_, p.other = other_;
@@ -440,20 +459,27 @@ NB_MODULE(_core, m) {
   using namespace nb::literals;
   nb::set_leak_warnings(false);  // an interpreter that ends with a traceback in its hands is no leak of ours
   m.doc() = "The compiled core: kernel blocks, solvers and scores.";
-  m.def("simd", [] { return std::string(tile_ops<float>().name); }, "The instruction set in use: base, avx2 or avx512.");
-  m.def("kernel_block", &kernel_block, "A"_a, "B"_a, "kernel"_a, "rows"_a, "cols"_a, "dtype"_a = "float64", "n_jobs"_a = 1,
-        "k(A[rows[r]], B[cols[c]]) + offset, shape (len(rows), len(cols)).");
+  m.def(
+      "simd", [] { return std::string(tile_ops<float>().name); }, "The instruction set in use: base, avx2 or avx512.");
+  m.def("kernel_block", &kernel_block, "A"_a, "B"_a, "kernel"_a, "rows"_a, "cols"_a, "dtype"_a = "float64",
+        "n_jobs"_a = 1, "k(A[rows[r]], B[cols[c]]) + offset, shape (len(rows), len(cols)).");
   m.def("gram", &gram, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64", "n_jobs"_a = 1,
         "k(A[rows[i]], A[rows[j]]) + offset, computed by halves.");
-  m.def("diagonal", &diagonal, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64", "k(A[rows[r]], A[rows[r]]) + offset, float64.");
+  m.def("diagonal", &diagonal, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64",
+        "k(A[rows[r]], A[rows[r]]) + offset, float64.");
   m.def("scores", &all_scores, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a, "intercept"_a,
-        "dtype"_a = "float32", "n_jobs"_a = 1, "f[i, c] = sum over class c of alpha_j k(x_j, z_i) + b_c, shape (len(Z), n_classes).");
-  m.def("argmax_scores", &best_classes, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a, "intercept"_a,
-        "dtype"_a = "float32", "n_jobs"_a = 1, "The class with the largest score, the smaller one of equals, shape (len(Z),).");
-  nb::class_<DualSolver>(m, "DualSolver", "Solves duals with one variable per example on one set of rows, sorted by class.")
-      .def(nb::init<nb::object, nb::dict, Vector<Index>, Vector<Index>, double, double, const std::string&, double, int>(), "X"_a,
-           "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
-      .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a, "relative"_a,
-           "max_iter"_a, "time_limit"_a, "stop"_a.none(), "Minimise from the feasible point alpha; see core/dual_problem.hpp.")
+        "dtype"_a = "float32", "n_jobs"_a = 1,
+        "f[i, c] = sum over class c of alpha_j k(x_j, z_i) + b_c, shape (len(Z), n_classes).");
+  m.def("argmax_scores", &best_classes, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a,
+        "intercept"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
+        "The class with the largest score, the smaller one of equals, shape (len(Z),).");
+  nb::class_<DualSolver>(m, "DualSolver",
+                         "Solves duals with one variable per example on one set of rows, sorted by class.")
+      .def(nb::init<nb::object, nb::dict, Vector<Index>, Vector<Index>, double, double, const std::string&, double,
+                    int>(),
+           "X"_a, "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
+      .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
+           "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(),
+           "Minimise from the feasible point alpha; see core/dual_problem.hpp.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
 }

@@ -9,13 +9,13 @@ using Index = std::int64_t;
 
 struct Data {
   Index n = 0, d = 0;
-  bool wide = false;          // values are float64, else float32
-  const void* x = nullptr;    // dense: row i starts at element i * stride
+  bool wide = false;        // values are float64, else float32
+  const void* x = nullptr;  // dense: row i starts at element i * stride
   Index stride = 0;
-  const void* values = nullptr;   // CSR: sorted column indices, no duplicates
+  const void* values = nullptr;  // CSR: sorted column indices, no duplicates
   const void* indices = nullptr;
   const void* indptr = nullptr;
-  bool wide_index = false;    // indices and indptr are int64, else int32
+  bool wide_index = false;  // indices and indptr are int64, else int32
   bool sparse() const { return indptr != nullptr; }
 };
 

@@ -5,34 +5,40 @@
 #include <cmath>
 #include <numeric>
 
+#include "certificate.hpp"
+#include "label_kernel.hpp"
 #include "local_qp.hpp"
 
 namespace polymargin {
 
 namespace {
 
-constexpr Index kBlock = 512;          // largest working set of a large problem
-constexpr double kCheap = 100;         // a value of fewer multiply-adds is computed sooner than fresh memory is had for it
-constexpr Index kWhole = 768;          // up to this size the working set is the whole problem
-constexpr Index kPolished = 256;       // up to this size a solved problem is carried on to rounding error
-constexpr Index kLeastRows = 16;       // kept even where the memory budget is smaller
-constexpr Index kSample = 4096;        // a larger problem starts on a sample of this size
-constexpr double kNoMargin = 1e-6;      // of the largest Q_ii: classes with a smaller margin overlap
+constexpr Index kBlock = 512;       // largest working set of a large problem
+constexpr double kCheap = 100;      // a value of fewer multiply-adds is computed sooner than fresh memory is had for it
+constexpr Index kWhole = 768;       // up to this size the working set is the whole problem
+constexpr Index kPolished = 256;    // up to this size a solved problem is carried on to rounding error
+constexpr Index kLeastRows = 16;    // kept even where the memory budget is smaller
+constexpr Index kSample = 4096;     // a larger problem starts on a sample of this size
+constexpr double kNoMargin = 1e-6;  // of the largest Q_ii: classes with a smaller margin overlap
 constexpr double kPolishedTol = 1e-12;
-constexpr double kPatience = 2e10;     // multiply-adds that a stop may still cost, well under a second
-constexpr int kStages = 30;            // then everything stays active
-constexpr int kStalled = 30;           // sweeps, of a quarter of all variables, in which neither objective nor violation fell
+constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
+constexpr int kStages = 30;         // then everything stays active
+constexpr int kStalled = 30;  // sweeps, of a quarter of all variables, in which neither objective nor violation fell
 
 template <class T>
 class Decomposition {
  public:
   Decomposition(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
                 std::vector<double> alpha, const Settings& settings, Team& team)
-      : p_(problem), K_(K), all_(cache), set_(settings), team_(team), n_(problem.rows.size), start_(Clock::now()) {
+      : p_(problem),
+        K_(K),
+        M_(problem, K, team),
+        all_(cache),
+        set_(settings),
+        team_(team),
+        n_(problem.rows.size),
+        start_(Clock::now()) {
     out_.alpha = std::move(alpha);
-    label_.resize(n_);
-    for (Index c = 0; c + 1 < p_.segments.size; ++c)
-      std::fill(label_.begin() + p_.segments[c], label_.begin() + p_.segments[c + 1], c);
     diagonal_.resize(n_);
     K_.diagonal(p_.rows, diagonal_.data());
     for (Index i = 0; i < n_; ++i) diagonal_[i] = p_.same * diagonal_[i] + p_.ridge[i];
@@ -51,10 +57,10 @@ class Decomposition {
   Solution run() {
     refresh(everything());
     for (Index i = 0; i < n_; ++i)
-      objective_ += 0.5 * out_.alpha[i] * (out_.gradient[i] - p_.linear[i]) + (p_.entropy ? entropy(i, out_.alpha[i]) : 0);
+      objective_ += 0.5 * out_.alpha[i] * (out_.gradient[i] - p_.linear[i]) +
+                    (p_.entropy ? entropy(out_.alpha[i], p_.upper[i]) : 0);
     activate(n_ > 2 * kSample && p_.sum == Sum::none && !p_.entropy && nothing_yet() ? sample() : everything());
-    double best = std::numeric_limits<double>::infinity(), closest = best;
-    for (Index round = 0, idle = 0;; ++round) {
+    for (Index round = 0; !lost_; ++round) {
       double violation = measure();
       double eps = set_.tol * (set_.relative ? std::max(margin(), smallest_margin_) : 1);
       if (violation <= eps && m_ == n_ && (polished_ || n_ > kPolished)) break;
@@ -62,14 +68,7 @@ class Decomposition {
         widen(eps);
         continue;
       }
-      if (halted(violation)) break;
-      idle = objective_ < best - 1e-14 * std::abs(best) || violation < 0.99 * closest ? 0 : idle + 1;
-      if (idle >= kStalled * (1 + 4 * m_ / std::max<Index>(1, static_cast<Index>(set_positions_.size())))) {
-        out_.status = Status::stalled;
-        break;
-      }
-      best = std::min(best, objective_);
-      closest = std::min(closest, violation);
+      if (halted(violation) || stalled(violation)) break;
       if (m_ > kSample && round % 16 == 15 && narrow(violation)) continue;
       choose();
       bool whole = static_cast<Index>(set_positions_.size()) == m_;
@@ -92,7 +91,8 @@ class Decomposition {
     std::vector<Index> chosen;
     double keep = double(kSample) / double(n_);
     for (Index c = 0; c + 1 < p_.segments.size; ++c) {
-      Index begin = p_.segments[c], size = p_.segments[c + 1] - begin, take = static_cast<Index>(std::ceil(size * keep));
+      Index begin = p_.segments[c], size = p_.segments[c + 1] - begin,
+            take = static_cast<Index>(std::ceil(size * keep));
       for (Index k = 0; k < take; ++k) chosen.push_back(begin + k * size / take);
     }
     return chosen;
@@ -122,7 +122,7 @@ class Decomposition {
     if (p_.sum != Sum::none) {
       groups_.push_back(0);
       for (Index k = 1; k < m_; ++k)
-        if (p_.sum == Sum::per_class && label_[active_[k]] != label_[active_[k - 1]]) groups_.push_back(k);
+        if (p_.sum == Sum::per_class && M_.label(active_[k]) != M_.label(active_[k - 1])) groups_.push_back(k);
       groups_.push_back(m_);
     }
     set_positions_.clear();
@@ -228,7 +228,8 @@ class Decomposition {
     return true;
   }
 
-  // gradient += Q (alpha - reference) on the given variables; those left out are up to date already.
+  // gradient += Q (alpha - reference) on the given variables; those left out are up to date already. Where there is room, the rows
+  // of the changed variables over all columns are kept: they are needed again at the end of the next stage.
   void refresh(const std::vector<Index>& which) {
     std::vector<Index> changed;
     std::vector<double> change;
@@ -237,100 +238,39 @@ class Decomposition {
     if (!changed.empty() && !which.empty()) {
       need_all();
       Split split = by_use(changed, changed, change, *all_, seen_);
+      if (static_cast<Index>(split.variable.size()) > all_->capacity()) split = {{}, {}, changed, {}, change};
+      std::vector<Index> columns = everything();
+      std::vector<double> total(n_, 0.0);
+      in_parts(split.variable, n_, [&](Span<const Index> part, Index from) {
+        all_->fetch(part, rows_);
+        M_.add_rows(rows_, part, split.change.data() + from, span(columns), total.data());
+      });
       std::vector<double> sum(which.size(), 0.0);
-      if (static_cast<Index>(split.variable.size()) <= all_->capacity()) {
-        from_rows(split.variable, split.change, which, sum);
-        from_blocks(split.first, split.first_change, which, sum);
-      } else {
-        from_blocks(changed, change, which, sum);
-      }
+      in_parts(split.first, static_cast<Index>(which.size()), [&](Span<const Index> part, Index from) {
+        M_.add_blocks(part, split.first_change.data() + from, span(which), sum.data());
+      });
       for (std::size_t k = 0; k < which.size(); ++k) {
         Index i = which[k];
-        out_.gradient[i] += sum[k] + p_.ridge[i] * (out_.alpha[i] - reference_[i]);
+        out_.gradient[i] += total[i] + sum[k] + p_.ridge[i] * (out_.alpha[i] - reference_[i]);
       }
     }
     reference_ = out_.alpha;
   }
 
-  // Rows of the changed variables over all columns, kept: each is needed again at the end of the next stage.
-  void from_rows(const std::vector<Index>& changed, const std::vector<double>& change, const std::vector<Index>& which,
-                 std::vector<double>& sum) {
-    constexpr Index high = 256;
-    std::vector<double> total(n_, 0.0);
-    for (std::size_t r0 = 0; r0 < changed.size(); r0 += high) {
-      Span<const Index> at{changed.data() + r0, std::min<Index>(high, static_cast<Index>(changed.size() - r0))};
-      all_->fetch(at, rows_);
-      add_all(rows_, change.data() + r0, at, [&](Index c) { return label_[c]; }, n_, total.data());
-    }
-    for (std::size_t k = 0; k < which.size(); ++k) sum[k] = total[which[k]];
-  }
-
-  // The same without keeping anything, where the rows do not fit the memory.
-  void from_blocks(const std::vector<Index>& changed, const std::vector<double>& change, const std::vector<Index>& which,
-                   std::vector<double>& sum) const {
-    constexpr Index wide = 1024, high = 128;
-    Index n_cols = static_cast<Index>(which.size()), n_rows = static_cast<Index>(changed.size());
-    if (n_rows == 0) return;
-    std::vector<Index> cols(n_cols), rows(n_rows);
-    for (Index k = 0; k < n_cols; ++k) cols[k] = p_.rows[which[k]];
-    for (Index r = 0; r < n_rows; ++r) rows[r] = p_.rows[changed[r]];
-    auto one = [&](Index task) {
-      Index c0 = task * wide;
-      Index width = std::min(n_cols - c0, wide);
-      std::vector<T> block(static_cast<std::size_t>(high) * width);
-      std::vector<const T*> pointers(high);
-      for (Index r0 = 0; r0 < n_rows; r0 += high) {
-        Index h = std::min(n_rows - r0, high);
-        K_.block({rows.data() + r0, h}, {cols.data() + c0, width}, block.data(), width);
-        for (Index r = 0; r < h; ++r) pointers[r] = block.data() + r * width;
-        add(pointers.data(), &change[r0], &changed[r0], h, [&](Index k) { return label_[which[c0 + k]]; }, width, &sum[c0]);
-      }
-    };
-    Index n_tasks = (n_cols + wide - 1) / wide;
-    if (!K_.serial()) return team_.run(n_tasks, one);
-    for (Index k = 0; k < n_tasks; ++k) one(k);
-  }
-
-  // `add` for all columns, by the whole team.
-  template <class Label>
-  void add_all(const std::vector<const T*>& rows, const double* coef, Span<const Index> variable,
-               const Label& label, Index width, double* sum) const {
-    constexpr Index tile = 2048;
-    auto one = [&](Index task) {
-      Index begin = task * tile;
-      std::vector<const T*> shifted(rows.begin(), rows.begin() + variable.size);
-      for (const T*& row : shifted) row += begin;
-      add(shifted.data(), coef, variable.begin(), variable.size, [&](Index c) { return label(begin + c); },
-          std::min(tile, width - begin), sum + begin);
-    };
-    Index n_tasks = (width + tile - 1) / tile;
-    if (variable.size * width > 200000) return team_.run(n_tasks, one);
-    for (Index k = 0; k < n_tasks; ++k) one(k);
-  }
-
-  // sum[k] += sum_r M(y_r, y_k) coef_r row_r[k]; rows and columns are sorted by class.
-  template <class Label>
-  void add(const T* const* rows, const double* coef, const Index* variable, Index h, const Label& label, Index width, double* sum) const {
-    const Steps<T>& pass = steps<T>();
-    std::vector<double> scaled(coef, coef + h);
-    for (double& x : scaled) x *= p_.other;
-    pass.add_rows(rows, scaled.data(), h, 0, width, sum);
-    for (Index r = 0; r < h; ++r) scaled[r] = (p_.same - p_.other) * coef[r];
-    for (Index r = 0, k = 0; r < h && k < width;) {
-      Index c = label_[variable[r]], ck = label(k);
-      if (ck < c) {
-        ++k;
-      } else if (ck > c) {
-        ++r;
-      } else {
-        Index r1 = r, k1 = k;
-        while (r1 < h && label_[variable[r1]] == c) ++r1;
-        while (k1 < width && label(k1) == c) ++k1;
-        pass.add_rows(rows + r, scaled.data() + r, r1 - r, k, k1, sum);
-        r = r1, k = k1;
-      }
+  // work(rows, first) for a few rows at a time, so that a stop is heard in between; then the gradient is lost.
+  template <class Work>
+  void in_parts(const std::vector<Index>& rows, Index width, const Work& work) {
+    Index n = static_cast<Index>(rows.size());
+    Index part = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(width + 1) * K_.cost())));
+    for (Index from = 0; from < n && !lost_; from += part) {
+      if (from > 0 && halted(std::nan("")))
+        lost_ = true;
+      else
+        work(span(rows).sub(from, std::min(from + part, n)), from);
     }
   }
+
+  static Span<const Index> span(const std::vector<Index>& v) { return {v.data(), static_cast<Index>(v.size())}; }
 
   RowCache<T>& cache() { return **near_; }
 
@@ -394,7 +334,10 @@ class Decomposition {
         else if (fall)
           low = std::max(low, s);
       }
-      r.push_back(n_free ? sum / double(n_free) : low <= -kBlocked ? high : high >= kBlocked ? low : 0.5 * (low + high));
+      r.push_back(n_free             ? sum / double(n_free)
+                  : low <= -kBlocked ? high
+                  : high >= kBlocked ? low
+                                     : 0.5 * (low + high));
     }
     return r;
   }
@@ -406,10 +349,25 @@ class Decomposition {
   }
 
   bool halted(double violation) {
-    if (out_.n_iter >= set_.max_iter) out_.status = Status::max_iter;
-    else if (seconds() >= set_.time_limit) out_.status = Status::time_limit;
-    else if (asked(violation)) out_.status = Status::interrupted;
-    else return false;
+    if (out_.n_iter >= set_.max_iter)
+      out_.status = Status::max_iter;
+    else if (seconds() >= set_.time_limit)
+      out_.status = Status::time_limit;
+    else if (asked(violation))
+      out_.status = Status::interrupted;
+    else
+      return false;
+    return true;
+  }
+
+  bool stalled(double violation) {
+    bool progress = objective_ < best_ - 1e-14 * std::abs(best_) || violation < 0.99 * closest_;
+    idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
+    best_ = std::min(best_, objective_);
+    closest_ = std::min(closest_, violation);
+    Index sweep = 1 + 4 * m_ / std::max<Index>(1, static_cast<Index>(set_positions_.size()));
+    if (idle_rounds_ < kStalled * sweep) return false;
+    out_.status = Status::stalled;
     return true;
   }
 
@@ -431,7 +389,8 @@ class Decomposition {
     Index quick = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
     // A set of q costs q^2 to build and saves passes over all m.
     Index fair = static_cast<Index>(2 * std::sqrt(double(m_))) / kLanes * kLanes;
-    Index size = m_ <= kWhole && cache().capacity() >= m_ ? m_ : std::min({kBlock, fair, m_, cache().capacity(), quick});
+    Index size =
+        m_ <= kWhole && cache().capacity() >= m_ ? m_ : std::min({kBlock, fair, m_, cache().capacity(), quick});
     std::vector<Index>& chosen = set_positions_;
     if (size == m_) {
       chosen.resize(m_);
@@ -441,7 +400,8 @@ class Decomposition {
     for (Index k = 0; k < m_; ++k)
       if (key_[k] > 0) chosen.push_back(k);
     if (static_cast<Index>(chosen.size()) > size) {
-      std::nth_element(chosen.begin(), chosen.begin() + size, chosen.end(), [&](Index a, Index b) { return worse(a, b); });
+      std::nth_element(chosen.begin(), chosen.begin() + size, chosen.end(),
+                       [&](Index a, Index b) { return worse(a, b); });
       chosen.resize(size);
     }
     std::sort(chosen.begin(), chosen.end());
@@ -449,7 +409,8 @@ class Decomposition {
     for (Index k : last) {
       if (static_cast<Index>(chosen.size()) == size) break;
       Index i = active_[k];
-      if (can_grow(i) && can_fall(i) && !std::binary_search(chosen.begin(), chosen.begin() + n_new, k)) chosen.push_back(k);
+      if (can_grow(i) && can_fall(i) && !std::binary_search(chosen.begin(), chosen.begin() + n_new, k))
+        chosen.push_back(k);
     }
     std::sort(chosen.begin(), chosen.end());
   }
@@ -477,14 +438,14 @@ class Decomposition {
   void advance(double target) {
     const std::vector<Index>& at = set_positions_;
     Index q = static_cast<Index>(at.size());
-    if (q == m_) cache().fetch({at.data(), q}, rows_);
+    if (q == m_) cache().fetch(span(at), rows_);
     local_.resize(q);
     local_.entropy = p_.entropy;
     local_kernel();
     for (Index r = 0; r < q; ++r) {
       Index i = active_[at[r]];
       T* row = local_.Q.data() + r * local_.ld;
-      for (Index c = 0; c < q; ++c) row[c] *= T(label_[active_[at[c]]] == label_[i] ? p_.same : p_.other);
+      for (Index c = 0; c < q; ++c) row[c] *= T(M_(i, active_[at[c]]));
       std::fill(row + q, row + local_.ld, T(0));
       row[r] += T(p_.ridge[i]);
       local_.diagonal[r] = row[r];
@@ -497,7 +458,8 @@ class Decomposition {
     if (!groups_.empty()) {
       local_.groups.push_back(0);
       for (Index r = 1; r < q; ++r)
-        if (p_.sum == Sum::per_class && label_[active_[at[r]]] != label_[active_[at[r - 1]]]) local_.groups.push_back(r);
+        if (p_.sum == Sum::per_class && M_.label(active_[at[r]]) != M_.label(active_[at[r - 1]]))
+          local_.groups.push_back(r);
       local_.groups.push_back(q);
     }
     Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : 50 * q + 1000);
@@ -511,7 +473,7 @@ class Decomposition {
       if (p_.entropy) t_[i] = local_.t[r];
       if (delta == 0) continue;
       objective_ += 0.5 * delta * G_[at[r]];
-      if (p_.entropy) objective_ += entropy(i, local_.a[r]) - entropy(i, out_.alpha[i]);
+      if (p_.entropy) objective_ += entropy(local_.a[r], p_.upper[i]) - entropy(out_.alpha[i], p_.upper[i]);
       out_.alpha[i] = local_.a[r];
       change.push_back(delta);
       variable.push_back(i);
@@ -529,10 +491,9 @@ class Decomposition {
     std::vector<Index> variable(moved.size());
     for (std::size_t r = 0; r < moved.size(); ++r) variable[r] = active_[moved[r]];
     Split split = by_use(moved, variable, change, cache(), used_);
-    cache().fetch({split.at.data(), static_cast<Index>(split.at.size())}, rows_);
-    add_all(rows_, split.change.data(), {split.variable.data(), static_cast<Index>(split.variable.size())},
-            [&](Index k) { return label_[active_[k]]; }, m_, G_.data());
-    from_blocks(split.first, split.first_change, active_, G_);
+    cache().fetch(span(split.at), rows_);
+    M_.add_rows(rows_, span(split.variable), split.change.data(), span(active_), G_.data());
+    if (!split.first.empty()) M_.add_blocks(span(split.first), split.first_change.data(), span(active_), G_.data());
   }
 
   // Changed variables whose rows shall be kept (with their positions in the cache), and those that come for the first time.
@@ -557,11 +518,6 @@ class Decomposition {
 
   // --- the end ---
 
-  double entropy(Index i, double a) const {
-    double u = p_.upper[i];
-    return (a > 0 ? a * std::log(a / u) : 0) + (a < u ? (u - a) * std::log1p(-a / u) : 0);
-  }
-
   // Entropy: full and empty variables take the logits that the level of their group asks for; nothing else feels it.
   void settle() {
     std::size_t g = 0;
@@ -574,60 +530,44 @@ class Decomposition {
     }
   }
 
-  // With s = (Q - R) a and the multiplier r of the group of i:
-  //   primal = 1/2 a's - sum_g r_g S_g + sum_i max over b in [0, u_i] of b (g_i + r - s_i) - ridge_i b^2 / 2   (or the logistic loss)
+  // The gradient of every variable, if it can be had in time, and what the point proves; else nothing is claimed.
   void finish() {
     scatter();
-    if (m_ < n_) {
+    if (m_ < n_ && !lost_) {
       double changed = 0;
       for (Index i = 0; i < n_; ++i) changed += out_.alpha[i] != reference_[i];
-      if (changed * double(n_ - m_) * K_.cost() > kPatience) {
-        // Stopped early and the certificate would take too long: nothing is claimed.
-        out_.violation = out_.primal = std::numeric_limits<double>::infinity();
-        out_.dual = -std::numeric_limits<double>::infinity();
-        out_.multiplier = multipliers();
-        return;
-      }
+      lost_ = changed * double(n_ - m_) * K_.cost() > kPatience;
+    }
+    if (lost_) {
+      out_.violation = out_.primal = std::numeric_limits<double>::infinity();
+      out_.dual = -out_.primal;
+      out_.multiplier = multipliers();
+      return;
+    }
+    if (m_ < n_) {
       refresh(idle());
       activate(everything());
     }
     out_.violation = measure();
     out_.multiplier = multipliers();
     settle();
-    double quadratic = 0, loss = 0, ridge = 0, linear = 0, sums = 0, entropic = 0;
-    std::size_t g = 0;
-    for (Index i = 0; i < n_; ++i) {
-      while (!groups_.empty() && i >= groups_[g + 1]) ++g;
-      double a = out_.alpha[i], s = out_.gradient[i] + p_.linear[i] - p_.ridge[i] * a;
-      double r = groups_.empty() ? 0 : out_.multiplier[g], short_of = p_.linear[i] + r - s;
-      quadratic += a * s;
-      ridge += p_.ridge[i] * a * a;
-      linear += p_.linear[i] * a;
-      sums += r * a;
-      if (p_.entropy) {
-        loss += p_.upper[i] * (short_of > 0 ? short_of + std::log1p(std::exp(-short_of)) : std::log1p(std::exp(short_of)));
-        entropic += entropy(i, a);
-      } else if (short_of > 0) {
-        double b = p_.ridge[i] > 0 ? std::min(short_of / p_.ridge[i], p_.upper[i]) : p_.upper[i];
-        loss += b * short_of - 0.5 * p_.ridge[i] * b * b;
-      }
-    }
-    out_.primal = 0.5 * quadratic - sums + loss;
-    out_.dual = linear - 0.5 * (quadratic + ridge) - entropic;
+    certify(p_, groups_, out_);
   }
 
   const DualProblem& p_;
   const KernelBlocks<T>& K_;
-  std::unique_ptr<RowCache<T>>& all_;             // rows over all columns
+  LabelKernel<T> M_;
+  std::unique_ptr<RowCache<T>>& all_;                    // rows over all columns
   std::unique_ptr<RowCache<T>> some_, *near_ = nullptr;  // rows over the active columns; near_ is one of the two
   const Settings& set_;
   Team& team_;
   Index n_, m_ = 0;
   Clock::time_point start_;
   double last_asked_ = 0, objective_ = 0, smallest_margin_ = 0;
-  bool interrupted_ = false, polished_ = false;
+  double best_ = std::numeric_limits<double>::infinity(), closest_ = best_;
+  Index idle_rounds_ = 0;
+  bool interrupted_ = false, polished_ = false, lost_ = false;  // lost: stopped while the gradient was computed
   Solution out_;
-  std::vector<Index> label_;
   std::vector<double> diagonal_, reference_, t_;
   std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
   std::vector<Index> active_, groups_, set_positions_;

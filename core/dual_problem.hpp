@@ -36,7 +36,7 @@ struct Settings {
   bool relative = false;  // ... as a multiple of the margin rho (the nu forms)
   Index max_iter = std::numeric_limits<Index>::max();
   double time_limit = std::numeric_limits<double>::infinity();
-  double memory = 1e9;  // bytes for kernel rows
+  double memory = 1e9;                        // bytes for kernel rows
   std::function<bool(const Progress&)> stop;  // asked some ten times a second
 };
 

@@ -15,7 +15,8 @@ constexpr Index kTaskRows = 512;          // rows a thread computes per packing 
 constexpr Index kSerial = 500000;         // multiplications under which threads cost more than they bring
 constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
 constexpr Index kMeanRows = 1024;
-constexpr Index kDirect = 16;  // up to so many features differences are squared directly: exact at any distance from the origin
+constexpr Index kDirect =
+    16;  // up to so many features differences are squared directly: exact at any distance from the origin
 
 Term term_of(KernelKind kind, const Data& A, const Data& B) {
   if (kind == KernelKind::laplacian) return Term::distance;
@@ -257,7 +258,8 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
           ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k,
                        scale_.empty() ? nullptr : scale_.data() + k, a + i * lda);
         }
-        ops_.dots(term_, a, lda, static_cast<int>(rest), s.packed, static_cast<int>(panels), count, k > 0, tile + r * ldt, ldt);
+        ops_.dots(term_, a, lda, static_cast<int>(rest), s.packed, static_cast<int>(panels), count, k > 0,
+                  tile + r * ldt, ldt);
       }
     }
     if (has_norms_)

@@ -61,8 +61,15 @@ Index box_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::function
     qp.up[i] = up, qp.down[i] = down;
     if (second.at >= 0) {
       j = second.at;
-      Pair pair{double(qp.G[i]), double(qp.G[j]), q, std::max<double>(qp.diagonal[j], kTiny), double(qp.row(i)[j]),
-                low, high, -qp.a[j], qp.u[j] - qp.a[j]};
+      Pair pair{double(qp.G[i]),
+                double(qp.G[j]),
+                q,
+                std::max<double>(qp.diagonal[j], kTiny),
+                double(qp.row(i)[j]),
+                low,
+                high,
+                -qp.a[j],
+                qp.u[j] - qp.a[j]};
       pair.solve();
       si = pair.x, sj = pair.z;
     }
@@ -87,8 +94,7 @@ Index group_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::functi
     Index begin = 0, end = 0;
     for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
       Range range = pass.group_first(qp.G.data(), qp.up.data(), qp.down.data(), qp.groups[g], qp.groups[g + 1]);
-      if (range.high - range.low > worst.high - worst.low)
-        worst = range, begin = qp.groups[g], end = qp.groups[g + 1];
+      if (range.high - range.low > worst.high - worst.low) worst = range, begin = qp.groups[g], end = qp.groups[g + 1];
     }
     if (worst.lowest < 0 || worst.high - worst.low <= eps) break;
     Index i = worst.lowest;
@@ -229,7 +235,8 @@ Index entropy_steps(LocalQp<T>& qp, double eps, Index max_steps, const std::func
       }
       best = 0;
       for (Index k = begin; i >= 0 && k < end; ++k) {
-        double gap = h[k] - h[i], q = std::max<double>(double(qp.diagonal[i]) + qp.diagonal[k] - 2 * double(qp.row(i)[k]), 0);
+        double gap = h[k] - h[i],
+               q = std::max<double>(double(qp.diagonal[i]) + qp.diagonal[k] - 2 * double(qp.row(i)[k]), 0);
         double key = gap * gap / (q + up[i] + down[k]);
         if (gap > 0 && qp.t[k] > -kFull && key > best) best = key, j = k, quad = q;
       }

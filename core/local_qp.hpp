@@ -14,13 +14,13 @@ inline bool entropy_moves(double t, double slope) { return slope < 0 ? t < kFull
 
 template <class T>
 struct LocalQp {
-  Index m = 0, ld = 0;         // size, and size padded to kLanes
-  std::vector<T> Q, G;         // m x ld, and Qa - g
-  std::vector<T> up, down;     // 0, or kBlocked where a may not grow or fall
+  Index m = 0, ld = 0;      // size, and size padded to kLanes
+  std::vector<T> Q, G;      // m x ld, and Qa - g
+  std::vector<T> up, down;  // 0, or kBlocked where a may not grow or fall
   std::vector<T> diagonal, inverse;
   std::vector<double> a, u;
-  std::vector<double> t;       // entropy: a = u / (1 + exp(-t)), kept since a alone loses t near the bounds
-  std::vector<Index> groups;   // offsets of the groups with a sum constraint each; empty: none
+  std::vector<double> t;      // entropy: a = u / (1 + exp(-t)), kept since a alone loses t near the bounds
+  std::vector<Index> groups;  // offsets of the groups with a sum constraint each; empty: none
   bool entropy = false;
 
   void resize(Index size);

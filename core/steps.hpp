@@ -4,7 +4,7 @@
 
 namespace polymargin {
 
-constexpr Index kLanes = 16;     // local arrays are padded to a multiple of this
+constexpr Index kLanes = 16;       // local arrays are padded to a multiple of this
 constexpr double kBlocked = 1e30;  // added to the gradient of a variable that may not move that way
 
 struct Pick {

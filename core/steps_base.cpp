@@ -1,10 +1,9 @@
 // The solvers' passes for any processor, and the choice of the table: the one that the kernel tiles use.
 #define POLYMARGIN_ISA base
 #define VECTOR_BYTES 16
-#include "steps.inl"
-
 #include <cstring>
 
+#include "steps.inl"
 #include "tile.hpp"
 
 namespace polymargin {
