@@ -212,7 +212,7 @@ class Scatter:
     def up_low(self, alpha):
         """Rows whose alpha can grow, rows whose alpha can shrink; within 1e-12 of its bound alpha is at it.
 
-        Logistic: the logit ln(a / (u - a)) of a float64 so close to u says nothing any more: such rows are in neither set.
+        Logistic: the logit ln(a / (u - a)) of a float64 close to u says nothing any more: such rows are in neither set.
         """
         on = np.isin(np.arange(len(self.y)), self.on)
         if self.loss == "logistic":

@@ -120,14 +120,14 @@ def test_scores_do_not_depend_on_the_batch():
     X, y = blobs([700, 700, 700], 20, seed=3, spread=4.0)
     for dtype in (np.float32, np.float64):
         model = JointSVC().fit(X.astype(dtype), y)
-        assert model._score_type() == "float32"
+        assert model._score_type == "float32"
         F = model.decision_function(X)
         assert_array_equal(F[17:18], model.decision_function(X[17:18]))
         assert_array_equal(F[5:300], model.set_params(n_jobs=1).decision_function(X[5:300]))
         assert_array_equal(model.classes_[F.argmax(axis=1)], model.predict(X))
         exact = oracles.linear(np.exp(-model.gamma_ * sq_distances(X, X[model.support_])), model.dual_coef_.toarray())
         assert_allclose(F, exact, atol=1e-4)
-    assert JointSVC(tol=1e-6).fit(X, y)._score_type() == "float64"
+    assert JointSVC(tol=1e-6).fit(X, y)._score_type == "float64"
 
 
 def sq_distances(X, Z):

@@ -2,8 +2,8 @@
 
     min  1/2 a'Qa - g'a + sum_i phi_i(a_i)     Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r_i     0 <= a <= u
 
-in the C form without further constraints, in the nu form with the sum of a fixed (T in all, or pi_c T in every class c where
-the machine has an exact intercept). Inside this module the variables are sorted by class.
+in the C form without further constraints, in the nu form with the sum of a fixed (T in all, or pi_c T in every class c
+where the machine has an exact intercept). Inside this module the variables are sorted by class.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from . import _core
-from .kernels import as_data
+from .kernels import as_data, float32_error
 from .machines import LOSSES, Loss, Machine
 
-SMALL = 2048  # up to this many rows the Gram matrix is float64: it is cheap, and small problems are solved to rounding error
+SMALL = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
 FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
 MAX_ROOT_STEPS = 60
 
@@ -81,7 +81,8 @@ class _Run:
         begun = self.n_iter
 
         def report(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
-            return bool(self.progress({"n_iter": begun + n_iter, "violation": violation, "dual": dual, "seconds": seconds}))
+            event = {"n_iter": begun + n_iter, "violation": violation, "dual": dual, "seconds": seconds}
+            return bool(self.progress(event))
 
         return report
 
@@ -153,7 +154,9 @@ def solve(
         return run, _exact_c_form(run, problem, begin, T, _shares(priors, T))
 
     begin = None if alpha0 is None else np.asarray(alpha0, dtype=np.float64)[order]
-    dtype = _row_type(len(rows), tol, strength)
+    # A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
+    precise = len(rows) <= SMALL or tol < FLOAT32_TOL or float32_error(X, rows, kernel) * strength.max() > tol
+    dtype = "float64" if precise else "float32"
     run, out = attempt(dtype, begin)
     if out["status"] == "stalled" and dtype == "float32":
         run, out = attempt("float64", out["alpha"])
@@ -167,12 +170,6 @@ def solve(
         primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=out["violation"] + abs(out["extra"]),
         n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
     )  # fmt: skip
-
-
-def _row_type(n: int, tol: float, strength: np.ndarray) -> str:
-    # A float32 kernel value is wrong by about 1e-7; times the largest variable this must stay well below the tolerance.
-    precise = n <= SMALL or tol < FLOAT32_TOL or 1e-7 * strength.max() > 0.1 * tol
-    return "float64" if precise else "float32"
 
 
 def _qp(form: Loss, strength: np.ndarray, segments: np.ndarray, target: float) -> _Qp:
@@ -207,7 +204,7 @@ def _check_nu(nu, intercept, priors, weight, segments, form: Loss) -> None:
         )
 
 
-# --- starting points ------------------------------------------------------------------------------------------------------
+# --- starting points ---
 
 
 def _start(q: _Qp, begin: np.ndarray | None) -> np.ndarray:
@@ -218,7 +215,7 @@ def _start(q: _Qp, begin: np.ndarray | None) -> np.ndarray:
 
 
 def _start_with_sums(q: _Qp, begin: np.ndarray | None, cap: np.ndarray) -> np.ndarray:
-    """A point inside the box whose groups have the sums ``q.sums``, close to ``begin``; else few rows at their bound."""
+    """A point inside the box whose groups have the sums ``q.sums``: close to ``begin``, or few rows at their bound."""
     groups, sums = q.groups, q.sums
     room = np.add.reduceat(cap, groups[:-1])
     if q.entropy:
@@ -265,7 +262,7 @@ def _filled(room: np.ndarray, groups: np.ndarray, sums: np.ndarray) -> np.ndarra
     return np.clip(np.repeat(sums, np.diff(groups)) - before, 0, room)
 
 
-# --- the forms with sum constraints ---------------------------------------------------------------------------------------
+# --- the forms with sum constraints ---
 
 
 def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dict:
@@ -289,8 +286,8 @@ def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dic
 def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
     """The C form with class biases: every class sum is lam pi_c T with lam free, and sum_c pi_c r_c = 0 at the optimum.
 
-    The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1. The others are a
-    root over lam of the increasing function rho(lam) = sum_c pi_c r_c(lam), each point solved from the last one.
+    The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1. The others
+    are a root over lam of the increasing function rho(lam) = sum_c pi_c r_c(lam), each point solved from the last one.
     """
     if not np.all(np.isfinite(q.upper)):
         run.relative = True

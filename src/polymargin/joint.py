@@ -294,8 +294,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             if shares is not None and self.loss == "hinge":
                 self._lower_light(solution, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
-            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept)
             self._set_report(solution, y_used, weight)
+            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept)
             self.fit_seconds_ = time.perf_counter() - begin
             progress.end(f"polymargin: {self._summary()}")
         if solution.signalled:

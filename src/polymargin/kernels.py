@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from . import _core
+
 KERNELS = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed")
 HAS_GAMMA = ("rbf", "poly", "sigmoid", "laplacian")
 BOUNDED = ("rbf", "cosine", "laplacian")  # |k| <= 1
+DIRECT = 16  # features, as in core/kernel_rows.cpp
 
 
 def kind(kernel: str | Callable) -> str:
@@ -86,6 +89,29 @@ def blocks(kernel: Callable, A: Any, B: Any) -> Callable[[np.ndarray, np.ndarray
         return K
 
     return call
+
+
+def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
+    """About the largest error of a kernel value between rows of X that is computed in float32.
+
+    Rounding is relative to what is added up: squared norms, for an RBF value whose distance comes from norms and dot
+    products (up to DIRECT features of dense rows the core squares differences, which is exact anywhere), and k(x, x) for
+    other kernels.
+    """
+    eps = float(np.finfo(np.float32).eps)
+    if kernel["kind"] in ("rbf", "laplacian"):
+        if kernel["kind"] == "laplacian" or (X.shape[1] <= DIRECT and not sp.issparse(X)):
+            return eps
+        scale = kernel["gamma"] if kernel["gammas"] is None else kernel["gammas"]
+        centre = 0.0 if sp.issparse(X) else X[rows[:: max(1, len(rows) // 1024)]].mean(axis=0, dtype=np.float64)
+        largest = 0.0
+        for at in range(0, len(rows), 4096):
+            block = X[rows[at : at + 4096]]
+            squares = block.power(2) if sp.issparse(block) else (block - centre) ** 2
+            norms = squares @ scale if np.ndim(scale) else scale * np.asarray(squares.sum(axis=1)).ravel()
+            largest = max(largest, float(norms.max()))
+        return eps * (1 + largest)
+    return eps * float(np.abs(_core.diagonal(as_data(X), kernel, rows, "float64")).max())
 
 
 def as_data(X: Any) -> Any:

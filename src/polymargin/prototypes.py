@@ -43,6 +43,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         self.dual_coef_ = sp.csr_array((alpha[used][order], order, segments), shape=(n_classes, len(used)))
         self.intercept_ = np.array(intercept, dtype=np.float64)
         self._coef = self._weights() if self._has_weights() else None
+        self._score_type = self._arithmetic()
 
     def _has_weights(self) -> bool:
         return self.kernel == "linear" and 8 * len(self.classes_) * self.n_features_in_ <= LARGEST_COEF
@@ -59,17 +60,20 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._coef if self._coef is not None else self._weights()
 
-    def _score_type(self) -> str:
-        """Type of the arithmetic, a matter of the model and never of the batch: a row has one score.
+    def _arithmetic(self) -> str:
+        """Type of the arithmetic of scores, a matter of the model and never of the batch: a row has one score.
 
-        Sums are always float64. float32 kernel values err by about 1e-7 each; they serve where k is bounded and their
-        sum over the support vectors stays well under the solver's own tolerance.
+        Sums are always float64. float32 kernel values serve where k is bounded and the sum of their errors over the
+        support vectors stays well under the solver's own tolerance.
         """
-        bounded = self.kernel in kernels.BOUNDED
-        error = 1e-6 * np.linalg.norm(self.dual_coef_.data)
-        small = self.support_vectors_.shape[0] * self.support_vectors_.shape[1] <= SMALL
-        exact = not bounded or small or self.tol < 1e-5 or error > self.tol * abs(self.rho_)
-        return "float64" if exact else "float32"
+        vectors = self.support_vectors_
+        if self.kernel not in kernels.BOUNDED or vectors.shape[0] * vectors.shape[1] <= SMALL or self.tol < 1e-5:
+            return "float64"
+        kernel = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
+        error = kernels.float32_error(vectors, np.arange(vectors.shape[0]), kernel) * np.linalg.norm(
+            self.dual_coef_.data
+        )
+        return "float64" if 10 * error > self.tol * abs(self.rho_) else "float32"
 
     def _expansion(self, X: Any) -> dict[str, Any]:
         """The arguments of the core's `scores` and `argmax_scores` for the rows X."""
@@ -95,7 +99,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
             segments=segments.astype(np.int64),
             alpha=np.asarray(alpha, dtype=np.float64),
             intercept=self.intercept_,
-            dtype=self._score_type(),
+            dtype=self._score_type,
             n_jobs=threads(self.n_jobs),
         )
 
