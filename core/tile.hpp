@@ -57,7 +57,7 @@ struct TileOps {
   void (*improve)(const double* f, double b, Index n, Index label, double* best, Index* labels);
 };
 
-// The best table that this processor runs; the variable POLYMARGIN_SIMD (base, avx2, avx512) can lower the choice.
+// The table of the instruction set in use.
 template <class T>
 const TileOps<T>& tile_ops();
 

@@ -284,10 +284,10 @@ def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dic
 
 
 def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
-    """The C form with class biases: every class sum is lam pi_c T with lam free, and sum_c pi_c r_c = 0 at the optimum.
+    """The C form with class biases: every class sum is lam pi_c T with lam free, and sum_c pi_c r_c = 0 at the end.
 
     The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1. The others
-    are a root over lam of the increasing function rho(lam) = sum_c pi_c r_c(lam), each point solved from the last one.
+    are a root over lam of the increasing function rho(lam) = sum_c pi_c r_c(lam), each solved from the last.
     """
     if not np.all(np.isfinite(q.upper)):
         run.relative = True

@@ -95,8 +95,8 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
     """About the largest error of a kernel value between rows of X that is computed in float32.
 
     Rounding is relative to what is added up: squared norms, for an RBF value whose distance comes from norms and dot
-    products (up to DIRECT features of dense rows the core squares differences, which is exact anywhere), and k(x, x) for
-    other kernels.
+    products (up to DIRECT features of dense rows the core squares differences, which is exact anywhere), and k(x, x)
+    for other kernels.
     """
     eps = float(np.finfo(np.float32).eps)
     if kernel["kind"] in ("rbf", "laplacian"):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 class Loss:
     """How a loss of strength c (C times the weight of the example) enters the dual.
 
-    ``box``: the variable is bounded by c. ``ridge``: 1/c is added to its diagonal element. ``entropy``: the dual term of
-    the logistic loss keeps it inside the box. ``target``: the margin that is asked for in the C form.
+    ``box``: the variable is bounded by c. ``ridge``: 1/c is added to its diagonal element. ``entropy``: the dual term
+    of the logistic loss keeps it inside the box. ``target``: the margin that is asked for in the C form.
     """
 
     box: bool
