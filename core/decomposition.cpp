@@ -16,6 +16,8 @@ namespace {
 constexpr Index kBlock = 512;       // largest working set of a large problem
 constexpr double kCheap = 100;      // a value of fewer multiply-adds is computed sooner than fresh memory is had for it
 constexpr Index kWhole = 768;       // up to this size the working set is the whole problem
+constexpr Index kTogether = 4096;   // largest set of all free variables
+constexpr Index kMovedOn = 32;      // rounds
 constexpr Index kPolished = 256;    // up to this size a solved problem is carried on to rounding error
 constexpr Index kLeastRows = 16;    // kept even where the memory budget is smaller
 constexpr Index kSample = 4096;     // a larger problem starts on a sample of this size
@@ -70,7 +72,7 @@ class Decomposition {
       }
       if (halted(violation) || stalled(violation)) break;
       if (m_ > kSample && round % 16 == 15 && narrow(violation)) continue;
-      choose();
+      choose(violation);
       bool whole = static_cast<Index>(set_positions_.size()) == m_;
       polished_ = whole && n_ <= kPolished;
       advance(polished_ ? std::min(eps, kPolishedTol) : whole ? 0.5 * eps : std::max(0.3 * eps, 0.1 * violation));
@@ -383,7 +385,7 @@ class Decomposition {
   // --- one round ---
 
   // The working set: the largest keys, then free variables of the last set, whose rows are at hand.
-  void choose() {
+  void choose(double violation) {
     std::vector<Index> last = std::move(set_positions_);
     set_positions_.clear();
     Index quick = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
@@ -396,6 +398,20 @@ class Decomposition {
       chosen.resize(m_);
       std::iota(chosen.begin(), chosen.end(), Index(0));
       return;
+    }
+    // Where few steps solve a set and the violation only moves on to others, round after round, the free variables depend on
+    // each other: then all of them go in together, as long as that brings many steps a round.
+    bool moved_on = violation > 0.5 * last_violation_ && 2 * last_steps_ < static_cast<Index>(last.size());
+    last_violation_ = violation;
+    n_moved_on_ = moved_on && !together_ ? n_moved_on_ + 1 : 0;
+    together_ = together_ ? 4 * last_steps_ >= static_cast<Index>(last.size()) : n_moved_on_ >= kMovedOn;
+    if (together_) {
+      for (Index k = 0; k < m_; ++k)
+        if (key_[k] > 0 || (can_grow(active_[k]) && can_fall(active_[k]))) chosen.push_back(k);
+      double q = double(chosen.size());
+      if (q <= kTogether && q <= double(cache().capacity()) && q * q * sizeof(T) <= 0.25 * set_.memory) return;
+      together_ = false;
+      chosen.clear();
     }
     for (Index k = 0; k < m_; ++k)
       if (key_[k] > 0) chosen.push_back(k);
@@ -427,12 +443,24 @@ class Decomposition {
     if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
     for (Index a = 0; a < h; ++a)
       for (Index b = 0; b < h; ++b) local_.Q[missing[a] * local_.ld + missing[b]] = block[a * h + b];
-    for (Index r = 0; r < q; ++r) {
+    by_rows(q, [&](Index r) {
       const T* row = cache().kept(at[r]);
-      if (!row) continue;
+      if (!row) return;
       for (Index c = 0; c < q; ++c) local_.Q[r * local_.ld + c] = row[at[c]];
       for (Index b : missing) local_.Q[b * local_.ld + r] = row[at[b]];
-    }
+    });
+  }
+
+  // work(r) for the rows of a working set, by the team where that is worth it.
+  template <class Work>
+  void by_rows(Index q, const Work& work) {
+    constexpr Index few = 64;
+    auto one = [&](Index task) {
+      for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) work(r);
+    };
+    Index n_tasks = (q + few - 1) / few;
+    if (q >= 256) return team_.run(n_tasks, one);
+    for (Index k = 0; k < n_tasks; ++k) one(k);
   }
 
   void advance(double target) {
@@ -442,7 +470,7 @@ class Decomposition {
     local_.resize(q);
     local_.entropy = p_.entropy;
     local_kernel();
-    for (Index r = 0; r < q; ++r) {
+    by_rows(q, [&](Index r) {
       Index i = active_[at[r]];
       T* row = local_.Q.data() + r * local_.ld;
       for (Index c = 0; c < q; ++c) row[c] *= T(M_(i, active_[at[c]]));
@@ -454,7 +482,7 @@ class Decomposition {
       local_.u[r] = p_.upper[i];
       local_.set(r, out_.alpha[i]);
       if (p_.entropy) local_.t[r] = t_[i];
-    }
+    });
     if (!groups_.empty()) {
       local_.groups.push_back(0);
       for (Index r = 1; r < q; ++r)
@@ -463,7 +491,8 @@ class Decomposition {
       local_.groups.push_back(q);
     }
     Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : 50 * q + 1000);
-    out_.n_iter += solve_local(local_, target, budget, [&] { return seconds() >= set_.time_limit || asked(target); });
+    last_steps_ = solve_local(local_, target, budget, [&] { return seconds() >= set_.time_limit || asked(target); });
+    out_.n_iter += last_steps_;
 
     std::vector<double> change;
     std::vector<Index> moved, variable;
@@ -565,8 +594,10 @@ class Decomposition {
   Clock::time_point start_;
   double last_asked_ = 0, objective_ = 0, smallest_margin_ = 0;
   double best_ = std::numeric_limits<double>::infinity(), closest_ = best_;
-  Index idle_rounds_ = 0;
-  bool interrupted_ = false, polished_ = false, lost_ = false;  // lost: stopped while the gradient was computed
+  double last_violation_ = std::numeric_limits<double>::infinity();
+  Index idle_rounds_ = 0, last_steps_ = 0, n_moved_on_ = 0;
+  bool together_ = false, interrupted_ = false, polished_ = false,
+       lost_ = false;  // lost: stopped while the gradient was computed
   Solution out_;
   std::vector<double> diagonal_, reference_, t_;
   std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns

@@ -286,8 +286,8 @@ def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dic
 def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
     """The C form with class biases: every class sum is lam pi_c T with lam free, and sum_c pi_c r_c = 0 at the end.
 
-    The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1. The others
-    are a root over lam of the increasing function rho(lam) = sum_c pi_c r_c(lam), each solved from the last.
+    The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1. For the
+    others lam is the root of the increasing function rho(lam) = sum_c pi_c r_c(lam), each point solved from the last.
     """
     if not np.all(np.isfinite(q.upper)):
         run.relative = True
@@ -304,42 +304,48 @@ def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
     q = replace(q, sum="per_class")
     room = np.add.reduceat(q.upper, q.segments[:-1])
     ceiling = float(np.min(room / (shares * T)))
-    inner = 0.25 * run.tol
+    # At the ceiling some class is full and its multiplier may rise without end.
+    most = ceiling * (1 - 1e-9) if q.entropy else ceiling
+    goal = 1e-12 if len(q.upper) <= 256 else 0.5 * run.tol
 
-    def at(lam: float, begin) -> dict:
+    def at(lam: float, begin, last: float) -> dict:
+        """The optimum for class sums lam pi_c T, exact enough for the sign of rho to be certain."""
         q.sums = lam * shares * T
-        out = run.solve(q, _start_with_sums(q, begin, q.upper), tol=inner)
-        r = np.asarray(out["multiplier"])
-        return out | {"lam": lam, "r": r, "rho": float(shares @ r)}
+        finest = 0.25 * run.tol
+        tol = max(finest, 0.05 * abs(last))
+        while True:
+            out = run.solve(q, _start_with_sums(q, begin, q.upper), tol=tol)
+            r = np.asarray(out["multiplier"])
+            out |= {"lam": lam, "r": r, "rho": float(shares @ r)}
+            if out["status"] != "solved" or tol <= finest or abs(out["rho"]) > 3 * tol:
+                return out
+            begin, tol = out["alpha"], max(finest, min(0.2 * tol, 0.2 * abs(out["rho"])))
 
     free = run.solve(replace(q, sum="none"), _start(q, begin), tol=max(run.tol, 0.1))
     guess = np.add.reduceat(free["alpha"], q.segments[:-1]) @ shares
-    most = ceiling * (1 - 1e-9) if q.entropy else ceiling
-    low, high = 0.0, most  # rho < 0 at low; at the ceiling some class is full and its multiplier may rise without end
-    f_low, f_high = None, None
-    out = at(min(max(guess, 1e-3 * most), 0.999 * most if q.entropy else most), free["alpha"])
-    goal = 1e-12 if len(q.upper) <= 256 else 0.5 * run.tol
+    out = at(min(max(guess, 1e-3 * most), (0.999 if q.entropy else 1.0) * most), free["alpha"], 1.0)
+    low = high = None  # (lam, rho) on either side of the root
+    stride, last_side = 0.01, 0
     for _ in range(MAX_ROOT_STEPS):
-        if out["status"] != "solved" or abs(out["rho"]) <= goal:
+        lam, rho = out["lam"], out["rho"]
+        if out["status"] != "solved" or abs(rho) <= goal or (rho < 0 and lam >= most):
             break
-        lam = out["lam"]
-        if out["rho"] < 0:
-            if lam >= most:
+        side = 1 if rho > 0 else -1
+        if side > 0:
+            high = (lam, rho)
+            low = (low[0], 0.5 * low[1]) if low and last_side == side else low
+        else:
+            low = (lam, rho)
+            high = (high[0], 0.5 * high[1]) if high and last_side == side else high  # Illinois: no end rests for ever
+        last_side = side
+        if low and high:
+            if high[0] - low[0] <= 1e-15 * high[0]:
                 break
-            low, f_low = lam, out["rho"]
-            f_high = None if f_high is None else 0.5 * f_high  # Illinois: no end of the bracket may rest for ever
+            lam = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
         else:
-            high, f_high = lam, out["rho"]
-            f_low = None if f_low is None else 0.5 * f_low
-        if high - low <= 1e-15 * high:
-            break
-        if f_low is None:
-            lam = 0.5 * high if low == 0 else 0.5 * (low + high)
-        elif f_high is None:
-            lam = min(2 * low, most)
-        else:
-            lam = (low * f_high - high * f_low) / (f_high - f_low)
-        out = at(lam, out["alpha"])
+            lam = min(lam * (1 - side * stride), most)
+            stride = min(2 * stride, 0.5)
+        out = at(lam, out["alpha"], rho)
 
     r, rho = out["r"].copy(), out["rho"]
     if rho < 0 and out["lam"] >= most:
@@ -349,6 +355,8 @@ def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
     b = rho - r
     s = out["gradient"] + q.linear - q.ridge * out["alpha"]
     primal, dual = _objectives(q, out["alpha"], s, b)
+    if out["status"] == "solved" and out["violation"] + abs(rho) > run.tol:
+        out["status"] = "stalled"
     return out | {"b": b, "rho": 1.0, "primal": primal, "dual": dual, "extra": rho}
 
 
