@@ -30,6 +30,10 @@ struct Steps {
   Pick (*group_second)(const T* G, const T* Qi, T gi, T dii, const T* down, const T* diagonal, Index begin, Index end);
   // G[k] += sum_r coef[r] row_r[k] for k in [begin, end)
   void (*add_rows)(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G);
+  // Margins of class c, margin_problem.hpp: of the examples of other classes, g = F - ref + 1 + ridge A is a gain rate of
+  // growing (where A > low) and -g of falling (where A < 0); up and down become their maxima over the classes seen so far.
+  void (*margins)(const T* F, const T* A, const T* ref, const T* ridge, const T* low, const T* label, T c, Index n,
+                  T* up, T* down);
 };
 
 template <class T>

@@ -203,7 +203,30 @@ void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begi
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>, group_first<T>, group_second<T>, add_rows<T>};
+void margins(const T* F, const T* A, const T* ref, const T* ridge, const T* low, const T* label, T c, Index n, T* up,
+             T* down) {
+  Index k = 0;
+  const V<T> never = all<T>(T(-kBlocked)), zero = V<T>{};
+  for (; k + W<T> <= n; k += W<T>) {
+    V<T> a = load(A + k), g = load(F + k) - load(ref + k) + T(1) + load(ridge + k) * a;
+    auto other = load(label + k) != c;
+    V<T> grow = a > load(low + k) ? g : never, fall = a < zero ? -g : never;
+    grow = other ? grow : never;
+    fall = other ? fall : never;
+    store(up + k, vmax<T>(load(up + k), grow));
+    store(down + k, vmax<T>(load(down + k), fall));
+  }
+  for (; k < n; ++k) {
+    if (label[k] == c) continue;
+    T g = F[k] - ref[k] + T(1) + ridge[k] * A[k];
+    if (A[k] > low[k] && g > up[k]) up[k] = g;
+    if (A[k] < 0 && -g > down[k]) down[k] = -g;
+  }
+}
+
+template <class T>
+constexpr Steps<T> table = {box_first<T>,    box_second<T>, update<T>, group_first<T>,
+                            group_second<T>, add_rows<T>,   margins<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

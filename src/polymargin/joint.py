@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from . import dual, kernels
+from . import dual, kernels, margins
+from . import priors as priors_of
 from .checks import (
     KERNEL,
     NONE,
@@ -251,7 +252,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             raised again.
         """
         begin = time.perf_counter()
-        intercept = self._check()
+        intercept, machine = self._check(), MACHINES[self.machine]
         n_threads, memory = threads(self.n_jobs), budget(self.memory)
         X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
         sample_weight = check_sample_weight(sample_weight, len(y))
@@ -262,40 +263,42 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         priors = check_priors(self.priors, intercept, len(classes))
         shares = None
         if priors is None and intercept == "exact" and self.nu is not None and self.loss != "squared_hinge":
-            shares = self._shares(y_used, plain, weight)
+            shares = priors_of.shares(self.nu, self.loss, y_used, plain, weight)
         gamma = self._gamma(X, sample_weight)
-        alpha0 = self._last_dual(rows, len(y)) if self.warm_start else None
+        start = self._last_dual(rows, len(y), len(classes)) if self.warm_start else None
         width = X.nnz / len(y) if sp.issparse(X) else X.shape[1]
         announce(len(rows), X.shape[1], width, len(classes), kernels.kind(self.kernel), n_threads, memory, self.verbose)
         with Progress(
             self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})
         ) as progress:
-            solution = dual.solve(
-                MACHINES[self.machine],
-                X,
-                rows,
-                y_used,
-                len(classes),
-                kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X),
+            problem = dict(
+                machine=machine,
+                X=X,
+                rows=rows,
+                y=y_used,
+                n_classes=len(classes),
+                kernel=kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X),
                 loss=self.loss,
                 C=float(self.C),
-                nu=self.nu,
                 intercept=intercept,
-                priors=priors if shares is None else shares,
                 weight=weight,
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
                 time_limit=self.time_limit,
                 memory=memory,
                 threads=n_threads,
-                alpha0=alpha0,
                 progress=progress if progress.wanted else None,
             )
+            if machine.margins:
+                solution = margins.solve(**problem, B0=start)
+            else:
+                priors = priors if shares is None else shares
+                solution = dual.solve(**problem, nu=self.nu, priors=priors, alpha0=start)
             if shares is not None and self.loss == "hinge":
-                self._lower_light(solution, y_used, weight, shares)
+                priors_of.lower_light(solution, self.nu, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_report(solution, y_used, weight)
-            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept)
+            self._set_prototypes(X, rows, y_used, solution)
             self.fit_seconds_ = time.perf_counter() - begin
             progress.end(f"polymargin: {self._summary()}")
         if solution.signalled:
@@ -331,47 +334,22 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None, stacklevel=CALLER + 2)
         return gamma
 
-    def _shares(self, y: np.ndarray, plain: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-        """Shares of the classes in the dual's sum, where class weights alone make a class too light for an equal one.
-
-        The rows of class c can hold the share W_c / (nu W) at most. A class that cannot hold 1/T gets all of that (a
-        little less for the logistic loss, which ends before its bounds), and the others get equal parts of the rest.
-        """
-        W, before = np.bincount(y, weight), np.bincount(y, plain)
-        most, most_before = (w / (self.nu * w.sum()) for w in (W, before))
-        if len(W) * most.min() >= 1 - 1e-12 or len(W) * most_before.min() < 1 - 1e-12:
-            return None
-        most *= 0.999 if self.loss == "logistic" else 1.0
-        light = most < 1 / len(W)
-        while not light.all():
-            share = np.where(light, most, (1 - most[light].sum()) / np.count_nonzero(~light))
-            if not np.any(more := ~light & (share > most)):
-                return share
-            light |= more
-        return most / most.sum()
-
-    def _lower_light(self, solution: Any, y: np.ndarray, weight: np.ndarray, priors: np.ndarray) -> None:
-        """Choose b_c for the classes whose rows are all at their bound, where every b_c up to some number is optimal.
-
-        They must win by a margin: b_c is at most rho below the other classes' constants. Then all are moved so that
-        sum_c pi_c b_c = 0.
-        """
-        room = np.bincount(y, weight) / (self.nu * weight.sum())
-        light = priors > room * (1 - 1e-9)
-        if light.all() or not light.any():
-            return
-        b = solution.intercept
-        b = np.where(light, np.minimum(b, b[~light].min() - abs(solution.rho)), b)
-        solution.intercept = b - priors @ b
-        solution.rho -= priors @ b
-
-    def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
-        """The dual solution of the last fit on the used rows, if that fit had n rows."""
+    def _last_dual(self, rows: np.ndarray, n: int, n_classes: int) -> np.ndarray | None:
+        """The dual solution of the last fit on the used rows, if that fit was of this kind and had n rows."""
         if getattr(self, "shape_fit_", (None,))[0] != n or not hasattr(self, "dual_coef_"):
             return None
-        alpha = np.zeros(n)
-        alpha[self.support_[self.dual_coef_.indices]] = self.dual_coef_.data
-        return alpha[rows]
+        last, joint = self.dual_coef_, MACHINES[self.machine].margins is not None
+        if sp.issparse(last) == joint or (joint and len(last) != n_classes):
+            return None
+        start = np.zeros(n) if sp.issparse(last) else np.zeros((len(last), n))
+        if sp.issparse(last):
+            start[self.support_[last.indices]] = last.data
+        else:
+            start[:, self.support_] = last
+        return start[..., rows]
+
+    def _binary_scale(self) -> float:
+        return MACHINES[self.machine].binary_scale
 
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
         n_classes = len(self.classes_)

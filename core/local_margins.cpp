@@ -1,0 +1,213 @@
+#include "local_margins.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace polymargin {
+
+namespace {
+constexpr Index kStopEvery = 512;  // pairs between two looks at the clock
+constexpr int kTurns = 12;         // steps to and fro between two examples
+constexpr double kAlike = 0.02;    // least share of its curvature that an example keeps beside its partner
+}  // namespace
+
+template <class T>
+LocalMargins<T>::LocalMargins(const MarginProblem& p)
+    : p_(p),
+      n_(p.classes),
+      beta_(p.beta()),
+      step_(p.classes, p.beta(), p.own_target > 0, p.capped),
+      h_(n_),
+      D_(n_),
+      fi_(n_),
+      fj_(n_),
+      bi_(n_),
+      bj_(n_),
+      old_(n_),
+      change_(n_) {}
+
+template <class T>
+void LocalMargins<T>::resize(Index examples) {
+  m = examples;
+  ld = (m + kLanes - 1) / kLanes * kLanes;
+  K.resize(m * ld);
+  F.assign(n_ * ld, T(0));
+  b.resize(m * n_);
+  for (auto* v : {&u, &ridge}) v->resize(m);
+  label.resize(m);
+}
+
+// Copies in the type of the passes. Padding cannot move: 0 is its lower bound.
+template <class T>
+void LocalMargins<T>::begin() {
+  A_.assign(n_ * ld, T(0));
+  for (auto* v : {&ref_, &low_, &ridge_, &up_, &down_}) v->assign(ld, T(0));
+  label_.assign(ld, T(-1));
+  at_cap_.assign(ld, 0);
+  for (Index i = 0; i < m; ++i) {
+    low_[i] = T(-std::min(u[i], 1e30));
+    ridge_[i] = T(ridge[i]);
+    label_[i] = T(label[i]);
+    set(i);
+    double f = 0;
+    if (p_.reference == Reference::mean)
+      for (Index c = 0; c < n_; ++c) f += F[c * ld + i];
+    ref_[i] = p_.reference == Reference::own ? F[label[i] * ld + i] : T(f / double(n_));
+  }
+}
+
+template <class T>
+void LocalMargins<T>::set(Index i) {
+  const double* bi = b.data() + i * n_;
+  double total = 0;
+  for (Index c = 0; c < n_; ++c) {
+    A_[c * ld + i] = T(bi[c]);
+    total += std::abs(bi[c]);
+  }
+  at_cap_[i] = p_.capped && total >= kAtCap * u[i];
+}
+
+// The example with the largest violation^2 / curvature; beside a partner, the curvature is what the partner leaves of it.
+template <class T>
+typename LocalMargins<T>::Choice LocalMargins<T>::choose(Index partner) {
+  const Steps<T>& pass = steps<T>();
+  std::fill(up_.begin(), up_.end(), T(-kBlocked));
+  std::fill(down_.begin(), down_.end(), T(-kBlocked));
+  for (Index c = 0; c < n_; ++c)
+    pass.margins(F.data() + c * ld, A_.data() + c * ld, ref_.data(), ridge_.data(), low_.data(), label_.data(), T(c),
+                 ld, up_.data(), down_.data());
+  if (p_.own_target > 0) {
+    for (Index i = 0; i < m; ++i) {
+      const Index at = label[i] * ld + i;
+      const T g = F[at] - ref_[i] - T(p_.own_target) + ridge_[i] * A_[at];
+      if (A_[at] < -low_[i]) up_[i] = std::max(up_[i], -g);
+      if (A_[at] > 0) down_[i] = std::max(down_[i], g);
+    }
+  }
+  Choice out;
+  double best = 0;
+  const T* row = partner < 0 ? nullptr : K.data() + partner * ld;
+  for (Index i = 0; i < m; ++i) {
+    const double v = example_violation(at_cap_[i], up_[i], down_[i]);
+    if (v <= 0) continue;
+    out.worst = std::max(out.worst, v);
+    if (i == partner) continue;
+    double curvature = std::max<double>(K[i * ld + i] + ridge[i], 1e-12);
+    if (row)
+      curvature -=
+          std::min(row[i] * row[i] / std::max<double>(row[partner] + ridge[partner], 1e-12), (1 - kAlike) * curvature);
+    const double key = v * v / curvature;
+    if (key > best) best = key, out.at = i;
+  }
+  return out;
+}
+
+template <class T>
+double LocalMargins<T>::reference(const double* f, Index y) const {
+  if (p_.reference == Reference::own) return f[y];
+  return p_.reference == Reference::none ? 0 : std::accumulate(f, f + n_, 0.0) / double(n_);
+}
+
+// The exact step of example i at the scores f; b_i in, b_i out.
+template <class T>
+void LocalMargins<T>::example(Index i, const double* f, double* bi) {
+  const double k = K[i * ld + i], ref = reference(f, label[i]), z = beta_ * std::accumulate(bi, bi + n_, 0.0);
+  for (Index c = 0; c < n_; ++c) h_[c] = p_.target(c, label[i]) - (f[c] - ref) + k * (bi[c] + z);
+  step_.solve(h_.data(), label[i], k, ridge[i], u[i], bi);
+}
+
+template <class T>
+double* LocalMargins<T>::scores_of(Index i, std::vector<double>& f) {
+  for (Index c = 0; c < n_; ++c) f[c] = F[c * ld + i];
+  return f.data();
+}
+
+// f += k D of a change of an example of class y.
+template <class T>
+void LocalMargins<T>::shift(std::vector<double>& f, const double* change, Index y, double k) const {
+  double sum = 0;
+  for (Index c = 0; c < n_; ++c) f[c] += k * change[c], sum += change[c];
+  if (p_.reference == Reference::own) f[y] -= k * sum;
+}
+
+// Adds a change of example i to b and to all scores.
+template <class T>
+void LocalMargins<T>::apply(Index i, const double* change) {
+  const Steps<T>& pass = steps<T>();
+  double sum = 0;
+  for (Index c = 0; c < n_; ++c) D_[c] = change[c], sum += change[c];
+  if (p_.reference == Reference::own) D_[label[i]] -= sum;
+  const T* row = K.data() + i * ld;
+  for (Index c = 0; c < n_; ++c)
+    if (D_[c] != 0) pass.update(F.data() + c * ld, row, row, T(D_[c]), T(0), ld);
+  if (p_.reference == Reference::mean) {
+    pass.update(ref_.data(), row, row, T(sum / double(n_)), T(0), ld);
+  } else if (p_.reference == Reference::own) {
+    for (Index j = 0; j < m; ++j) ref_[j] = F[label[j] * ld + j];
+  }
+  set(i);
+}
+
+// Two examples solved together, by steps to and fro; only their own scores are followed meanwhile.
+template <class T>
+void LocalMargins<T>::pair(Index i, Index j) {
+  const double kii = K[i * ld + i], kjj = K[j * ld + j], kij = K[i * ld + j];
+  double *at[2] = {b.data() + j * n_, b.data() + i * n_}, first = 0;
+  std::vector<double>* scores[2] = {&fj_, &fi_};
+  const Index which[2] = {j, i};
+  const double own[2] = {kjj, kii};
+  scores_of(i, fi_), scores_of(j, fj_);
+  std::copy(at[0], at[0] + n_, bj_.begin());
+  std::copy(at[1], at[1] + n_, bi_.begin());
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int t = turn % 2;
+    std::copy(at[t], at[t] + n_, old_.begin());
+    example(which[t], scores[t]->data(), at[t]);
+    double size = 0;
+    for (Index c = 0; c < n_; ++c) change_[c] = at[t][c] - old_[c], size += std::abs(change_[c]);
+    if (turn == 0) first = size;
+    if (size == 0) break;
+    shift(*scores[t], change_.data(), label[which[t]], own[t]);
+    shift(*scores[1 - t], change_.data(), label[which[t]], kij);
+    if (size < 0.05 * first) break;
+  }
+  for (Index c = 0; c < n_; ++c) change_[c] = at[0][c] - bj_[c];
+  apply(j, change_.data());
+  for (Index c = 0; c < n_; ++c) change_[c] = at[1][c] - bi_[c];
+  apply(i, change_.data());
+}
+
+template <class T>
+Index LocalMargins<T>::solve(double eps, Index max_steps, const std::function<bool()>& stop) {
+  begin();
+  Index steps = 0, since = 0;
+  const Index patience = 40 * m + 1000;  // steps without a smaller violation: rounding leaves nothing to gain
+  double least = std::numeric_limits<double>::infinity();
+  for (Index round = 1; steps < max_steps; ++round) {
+    const Choice first = choose(-1);
+    if (first.worst <= eps || first.at < 0) break;
+    since = first.worst < 0.9 * least ? 0 : since + 2;
+    least = std::min(least, first.worst);
+    if (since > patience) break;
+    const Index i = first.at;
+    double* bi = b.data() + i * n_;
+    scores_of(i, fi_);
+    std::copy(bi, bi + n_, bi_.begin());
+    example(i, fi_.data(), bi);
+    for (Index c = 0; c < n_; ++c) change_[c] = bi[c] - bi_[c];
+    apply(i, change_.data());
+    ++steps;
+    if (steps >= max_steps) break;
+    const Choice second = choose(i);
+    if (second.worst <= eps) break;
+    if (second.at >= 0) pair(i, second.at), ++steps;
+    if (round % kStopEvery == 0 && stop()) break;
+  }
+  return steps;
+}
+
+template class LocalMargins<float>;
+template class LocalMargins<double>;
+
+}  // namespace polymargin
