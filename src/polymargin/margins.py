@@ -73,8 +73,8 @@ def solve(
     constants = B.sum(axis=1) if intercept == "regularised" else np.zeros(n_classes)
     return Solution(
         alpha=np.abs(b).max(axis=0), B=B, intercept=constants, rho=1.0, status=out["status"],
-        signalled=run.signalled, n_iter=run.n_iter, primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=out["violation"],
-        n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
+        signalled=run.signalled, n_iter=run.n_iter, primal_objective=out["primal"], dual_objective=out["dual"],
+        kkt_violation=out["violation"], n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
     )  # fmt: skip
 
 

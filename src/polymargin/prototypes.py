@@ -56,8 +56,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         return self.kernel == "linear" and 8 * len(self.classes_) * self.n_features_in_ <= LARGEST_COEF
 
     def _weights(self) -> np.ndarray:
-        product = self.dual_coef_ @ self.support_vectors_
-        return product.toarray() if sp.issparse(product) else product
+        product = self.support_vectors_.T @ self.dual_coef_.T
+        return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T)
 
     @property
     def coef_(self) -> np.ndarray:
