@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 
 #include "local_margins.hpp"
@@ -12,10 +14,10 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kBlock = 384;     // largest working set of a large problem
+constexpr Index kBlock = 512;     // largest working set of a large problem
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr double kCheap = 100;    // a value of fewer multiply-adds is computed sooner than fresh memory is had for it
-constexpr Index kWhole = 320;     // up to this size the working set is the whole problem
+constexpr Index kWhole = 1024;     // up to this size the working set is the whole problem
 constexpr Index kPolished = 256;  // up to this size a solved problem is carried on to rounding error
 constexpr Index kLeastRows = 16;  // kept even where the memory budget is smaller
 constexpr Index kSample = 4096;   // a larger problem starts on a sample of this size
@@ -54,7 +56,9 @@ class JointDecomposition {
     refresh(everything());
     certify();
     objective_ = -out_.dual;
-    activate(n_ > 2 * kSample && cold ? sample() : everything());
+    const bool large = n_ > 2 * kSample && cold;
+    if (large) stage_tol_ = 0.1;  // a first sample need not be solved exactly
+    activate(large ? sample() : everything());
     for (Index round = 0; !lost_; ++round) {
       const double violation = measure();
       if (violation <= set_.tol && m_ == n_ && (polished_ || n_ > kPolished)) break;
@@ -64,6 +68,7 @@ class JointDecomposition {
       }
       if (halted(violation) || stalled(violation)) break;
       if (m_ > kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
+      if (std::getenv("PMD")) std::fprintf(stderr, "%ld m %ld v %.3e it %ld t %.3f q %zu\n", long(round), long(m_), violation, long(out_.n_iter), seconds(), set_positions_.size());
       choose();
       const bool whole = static_cast<Index>(set_positions_.size()) == m_;
       polished_ = whole && n_ <= kPolished;
@@ -220,7 +225,6 @@ class JointDecomposition {
     // Rows over all columns stay behind, so leaving them must bring more.
     const Index most = near_ == &all_ ? m_ / 2 : 7 * m_ / 10;
     if (static_cast<Index>(next.size()) > most || next.empty()) return false;
-    scatter();
     std::vector<Index> keep;
     for (Index k = 0; k < m_ && keep.size() < next.size(); ++k)
       if (active_[k] == next[keep.size()]) keep.push_back(k);
@@ -374,7 +378,7 @@ class JointDecomposition {
     std::vector<Index>& chosen = set_positions_;
     chosen.clear();
     const Index quick = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
-    const Index fair = static_cast<Index>(2 * std::sqrt(double(m_))) / kLanes * kLanes;
+    const Index fair = static_cast<Index>(6 * std::sqrt(double(m_))) / kLanes * kLanes;
     const Index close = std::max<Index>(kLanes, kScores / T_ / kLanes * kLanes);
     const Index size = m_ <= kWhole && cache().capacity() >= m_
                            ? m_
@@ -386,18 +390,18 @@ class JointDecomposition {
     }
     for (Index k = 0; k < m_; ++k)
       if (key_[k] > 0) chosen.push_back(k);
-    if (static_cast<Index>(chosen.size()) > size) {
-      std::nth_element(chosen.begin(), chosen.begin() + size, chosen.end(),
+    const Index fresh = last.empty() ? size : size / 2;
+    if (static_cast<Index>(chosen.size()) > fresh) {
+      std::nth_element(chosen.begin(), chosen.begin() + fresh, chosen.end(),
                        [&](Index a, Index b) { return worse(a, b); });
-      chosen.resize(size);
+      chosen.resize(fresh);
     }
-    std::sort(chosen.begin(), chosen.end());
-    const Index n_new = static_cast<Index>(chosen.size());
+    std::vector<char> taken(m_, 0);
+    for (Index k : chosen) taken[k] = 1;
     for (Index k : last) {
       if (static_cast<Index>(chosen.size()) == size) break;
-      if (down_[k] > -kBlocked && !std::binary_search(chosen.begin(), chosen.begin() + n_new, k)) chosen.push_back(k);
+      if (!taken[k]) chosen.push_back(k);
     }
-    std::sort(chosen.begin(), chosen.end());
   }
 
   // K between the examples of the working set: from rows that are kept, by symmetry from their columns, the rest computed.
@@ -581,7 +585,7 @@ class JointDecomposition {
   std::vector<double> diagonal_, reference_;
   std::vector<char> used_, seen_, at_cap_;  // whose row was needed before, over the active and over all columns
   std::vector<Index> active_, set_positions_;
-  double stage_tol_ = 0.1;  // a first sample need not be solved exactly
+  double stage_tol_ = 0;  // violation at which an active set is solved well enough
   int n_stages_ = 0;
   std::vector<double> F_, A_;                                        // class by class over the active examples
   std::vector<double> ref_, low_, ridge_, label_, up_, down_, key_;  // per active example
