@@ -17,7 +17,7 @@ namespace {
 constexpr Index kBlock = 512;     // largest working set of a large problem
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr double kCheap = 100;    // a value of fewer multiply-adds is computed sooner than fresh memory is had for it
-constexpr Index kWhole = 1024;     // up to this size the working set is the whole problem
+constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
 constexpr Index kPolished = 256;  // up to this size a solved problem is carried on to rounding error
 constexpr Index kLeastRows = 16;  // kept even where the memory budget is smaller
 constexpr Index kSample = 4096;   // a larger problem starts on a sample of this size
@@ -68,7 +68,9 @@ class JointDecomposition {
       }
       if (halted(violation) || stalled(violation)) break;
       if (m_ > kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
-      if (std::getenv("PMD")) std::fprintf(stderr, "%ld m %ld v %.3e it %ld t %.3f q %zu\n", long(round), long(m_), violation, long(out_.n_iter), seconds(), set_positions_.size());
+      if (std::getenv("PMD"))
+        std::fprintf(stderr, "%ld m %ld v %.3e it %ld t %.3f q %zu\n", long(round), long(m_), violation,
+                     long(out_.n_iter), seconds(), set_positions_.size());
       choose();
       const bool whole = static_cast<Index>(set_positions_.size()) == m_;
       polished_ = whole && n_ <= kPolished;
