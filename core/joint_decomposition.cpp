@@ -305,13 +305,9 @@ class JointDecomposition {
     std::vector<double> worst(n_tasks, 0.0);
     auto one = [&](Index task) {
       const Index begin = task * tile, end = std::min(begin + tile, m_), n = end - begin;
-      std::fill(up_.begin() + begin, up_.begin() + end, -kBlocked);
-      std::fill(down_.begin() + begin, down_.begin() + end, -kBlocked);
       set_reference(begin, end);
-      for (Index c = 0; c < T_; ++c)
-        pass.margins(F_.data() + c * m_ + begin, A_.data() + c * m_ + begin, ref_.data() + begin, ridge_.data() + begin,
-                     low_.data() + begin, label_.data() + begin, double(c), n, up_.data() + begin,
-                     down_.data() + begin);
+      pass.margins(F_.data() + begin, A_.data() + begin, m_, T_, ref_.data() + begin, ridge_.data() + begin,
+                   low_.data() + begin, label_.data() + begin, n, up_.data() + begin, down_.data() + begin);
       for (Index k = begin; k < end; ++k) {
         if (p_.own_target > 0) {
           const Index at = p_.label[active_[k]] * m_ + k;

@@ -42,12 +42,13 @@ void LocalMargins<T>::resize(Index examples) {
 template <class T>
 void LocalMargins<T>::begin() {
   A_.assign(n_ * ld, T(0));
-  for (auto* v : {&ref_, &low_, &ridge_, &up_, &down_}) v->assign(ld, T(0));
+  for (auto* v : {&ref_, &low_, &ridge_, &up_, &down_, &at_cap_}) v->assign(ld, T(0));
   label_.assign(ld, T(-1));
-  at_cap_.assign(ld, 0);
+  diagonal_.assign(ld, T(1));
   for (Index i = 0; i < m; ++i) {
     low_[i] = T(-std::min(u[i], 1e30));
     ridge_[i] = T(ridge[i]);
+    diagonal_[i] = T(std::max<double>(K[i * ld + i] + ridge[i], 1e-12));
     label_[i] = T(label[i]);
     set(i);
     double f = 0;
@@ -65,18 +66,15 @@ void LocalMargins<T>::set(Index i) {
     A_[c * ld + i] = T(bi[c]);
     total += std::abs(bi[c]);
   }
-  at_cap_[i] = p_.capped && total >= kAtCap * u[i];
+  at_cap_[i] = T(p_.capped && total >= kAtCap * u[i]);
 }
 
 // The example with the largest violation^2 / curvature; beside a partner, the curvature is what the partner leaves of it.
 template <class T>
-typename LocalMargins<T>::Choice LocalMargins<T>::choose(Index partner) {
+Pick LocalMargins<T>::choose(Index partner) {
   const Steps<T>& pass = steps<T>();
-  std::fill(up_.begin(), up_.end(), T(-kBlocked));
-  std::fill(down_.begin(), down_.end(), T(-kBlocked));
-  for (Index c = 0; c < n_; ++c)
-    pass.margins(F.data() + c * ld, A_.data() + c * ld, ref_.data(), ridge_.data(), low_.data(), label_.data(), T(c),
-                 ld, up_.data(), down_.data());
+  pass.margins(F.data(), A_.data(), ld, n_, ref_.data(), ridge_.data(), low_.data(), label_.data(), ld, up_.data(),
+               down_.data());
   if (p_.own_target > 0) {
     for (Index i = 0; i < m; ++i) {
       const Index at = label[i] * ld + i;
@@ -85,22 +83,10 @@ typename LocalMargins<T>::Choice LocalMargins<T>::choose(Index partner) {
       if (A_[at] > 0) down_[i] = std::max(down_[i], g);
     }
   }
-  Choice out;
-  double best = 0;
-  const T* row = partner < 0 ? nullptr : K.data() + partner * ld;
-  for (Index i = 0; i < m; ++i) {
-    const double v = example_violation(at_cap_[i], up_[i], down_[i]);
-    if (v <= 0) continue;
-    out.worst = std::max(out.worst, v);
-    if (i == partner) continue;
-    double curvature = std::max<double>(K[i * ld + i] + ridge[i], 1e-12);
-    if (row)
-      curvature -=
-          std::min(row[i] * row[i] / std::max<double>(row[partner] + ridge[partner], 1e-12), (1 - kAlike) * curvature);
-    const double key = v * v / curvature;
-    if (key > best) best = key, out.at = i;
-  }
-  return out;
+  const T* row = K.data() + std::max<Index>(partner, 0) * ld;
+  const T share = partner < 0 ? T(0) : T(1) / diagonal_[partner];
+  return pass.worst_example(up_.data(), down_.data(), at_cap_.data(), diagonal_.data(), row, share, T(1 - kAlike),
+                            partner, ld);
 }
 
 template <class T>
@@ -144,7 +130,8 @@ void LocalMargins<T>::apply(Index i, const double* change) {
   if (p_.reference == Reference::mean) {
     pass.update(ref_.data(), row, row, T(sum / double(n_)), T(0), ld);
   } else if (p_.reference == Reference::own) {
-    for (Index j = 0; j < m; ++j) ref_[j] = F[label[j] * ld + j];
+    for (Index c = 0; c < n_; ++c)
+      if (D_[c] != 0) pass.own_scores(F.data() + c * ld, label_.data(), T(c), ld, ref_.data());
   }
   set(i);
 }
@@ -185,10 +172,10 @@ Index LocalMargins<T>::solve(double eps, Index max_steps, const std::function<bo
   const Index patience = 40 * m + 1000;  // steps without a smaller violation: rounding leaves nothing to gain
   double least = std::numeric_limits<double>::infinity();
   for (Index round = 1; steps < max_steps; ++round) {
-    const Choice first = choose(-1);
-    if (first.worst <= eps || first.at < 0) break;
-    since = first.worst < 0.9 * least ? 0 : since + 2;
-    least = std::min(least, first.worst);
+    const Pick first = choose(-1);
+    if (first.violation <= eps || first.at < 0) break;
+    since = first.violation < 0.9 * least ? 0 : since + 2;
+    least = std::min(least, first.violation);
     if (since > patience) break;
     const Index i = first.at;
     double* bi = b.data() + i * n_;
@@ -199,8 +186,8 @@ Index LocalMargins<T>::solve(double eps, Index max_steps, const std::function<bo
     apply(i, change_.data());
     ++steps;
     if (steps >= max_steps) break;
-    const Choice second = choose(i);
-    if (second.worst <= eps) break;
+    const Pick second = choose(i);
+    if (second.violation <= eps) break;
     if (second.at >= 0) pair(i, second.at), ++steps;
     if (round % kStopEvery == 0 && stop()) break;
   }

@@ -26,12 +26,8 @@ class LocalMargins {
   std::vector<Index> label;
 
  private:
-  struct Choice {
-    Index at = -1;
-    double worst = 0;
-  };
   void begin();
-  Choice choose(Index partner);
+  Pick choose(Index partner);
   void example(Index i, const double* f, double* b);
   void apply(Index i, const double* change);
   void set(Index i);
@@ -44,8 +40,7 @@ class LocalMargins {
   const Index n_;  // classes
   const double beta_;
   ExampleStep step_;
-  std::vector<T> A_, ref_, low_, ridge_, label_, up_, down_;
-  std::vector<char> at_cap_;
+  std::vector<T> A_, ref_, low_, ridge_, label_, up_, down_, at_cap_, diagonal_;
   std::vector<double> h_, D_, fi_, fj_, bi_, bj_, old_, change_;
 };
 
