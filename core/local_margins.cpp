@@ -8,7 +8,7 @@ namespace polymargin {
 
 namespace {
 constexpr Index kStopEvery = 512;  // pairs between two looks at the clock
-constexpr int kTurns = 12;         // steps to and fro between two examples
+constexpr int kTurns = 24;         // steps to and fro between two examples
 constexpr double kAlike = 0.02;    // least share of its curvature that an example keeps beside its partner
 }  // namespace
 
@@ -157,7 +157,7 @@ void LocalMargins<T>::pair(Index i, Index j) {
     if (size == 0) break;
     shift(*scores[t], change_.data(), label[which[t]], own[t]);
     shift(*scores[1 - t], change_.data(), label[which[t]], kij);
-    if (size < 0.05 * first) break;
+    if (size < 0.02 * first) break;
   }
   for (Index c = 0; c < n_; ++c) change_[c] = at[0][c] - bj_[c];
   apply(j, change_.data());
