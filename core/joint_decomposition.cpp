@@ -242,15 +242,20 @@ class JointDecomposition {
     return true;
   }
 
+  std::vector<Index> changed_examples() const {
+    std::vector<Index> changed;
+    for (Index i = 0; i < n_; ++i) {
+      Index c = 0;
+      while (c < T_ && out_.alpha[c * n_ + i] == reference_[c * n_ + i]) ++c;
+      if (c < T_) changed.push_back(i);
+    }
+    return changed;
+  }
+
   // Scores += the change of b since `reference_` on the given examples; those left out are up to date already. Where there is
   // room, the rows of the changed examples over all columns are kept: they are needed again at the end of the next stage.
   void refresh(const std::vector<Index>& which) {
-    std::vector<Index> changed;
-    for (Index i = 0; i < n_; ++i) {
-      bool moved = false;
-      for (Index c = 0; c < T_; ++c) moved |= out_.alpha[c * n_ + i] != reference_[c * n_ + i];
-      if (moved) changed.push_back(i);
-    }
+    const std::vector<Index> changed = changed_examples();
     if (!changed.empty() && !which.empty()) {
       need_all();
       Split split = by_use(changed, changed, *all_, seen_);
@@ -515,13 +520,7 @@ class JointDecomposition {
   void finish() {
     scatter();
     if (m_ < n_ && !lost_) {
-      double changed = 0;
-      for (Index i = 0; i < n_; ++i)
-        for (Index c = 0; c < T_; ++c)
-          if (out_.alpha[c * n_ + i] != reference_[c * n_ + i]) {
-            ++changed;
-            break;
-          }
+      const double changed = double(changed_examples().size());
       lost_ = changed * double(n_ - m_) * K_.cost() > kPatience;
     }
     if (lost_) {

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace polymargin {
 
 namespace {
-constexpr Index kStopEvery = 512;  // pairs between two looks at the clock
-constexpr int kTurns = 24;         // steps to and fro between two examples
-constexpr double kAlike = 0.02;    // least share of its curvature that an example keeps beside its partner
+constexpr Index kStopEvery = 1024;  // steps between two looks at the clock
+constexpr Index kGroup = 8;  // examples solved together: each pass over all of them then brings more than its own step
+constexpr int kSweeps = 6;   // over such a group
+constexpr double kAlike = 0.02;  // least share of its curvature that an example keeps beside its partner
 }  // namespace
 
 template <class T>
@@ -20,12 +22,9 @@ LocalMargins<T>::LocalMargins(const MarginProblem& p)
       step_(p.classes, p.beta(), p.own_target > 0, p.capped),
       h_(n_),
       D_(n_),
-      fi_(n_),
-      fj_(n_),
-      bi_(n_),
-      bj_(n_),
-      old_(n_),
-      change_(n_) {}
+      change_(n_),
+      f_(kGroup, std::vector<double>(n_)),
+      old_(kGroup, std::vector<double>(n_)) {}
 
 template <class T>
 void LocalMargins<T>::resize(Index examples) {
@@ -104,9 +103,8 @@ void LocalMargins<T>::example(Index i, const double* f, double* bi) {
 }
 
 template <class T>
-double* LocalMargins<T>::scores_of(Index i, std::vector<double>& f) {
+void LocalMargins<T>::scores_of(Index i, std::vector<double>& f) const {
   for (Index c = 0; c < n_; ++c) f[c] = F[c * ld + i];
-  return f.data();
 }
 
 // f += k D of a change of an example of class y.
@@ -136,62 +134,59 @@ void LocalMargins<T>::apply(Index i, const double* change) {
   set(i);
 }
 
-// Two examples solved together, by steps to and fro; only their own scores are followed meanwhile.
+// A few examples solved together, by exact steps on one after the other; only their own scores are followed meanwhile.
 template <class T>
-void LocalMargins<T>::pair(Index i, Index j) {
-  const double kii = K[i * ld + i], kjj = K[j * ld + j], kij = K[i * ld + j];
-  double *at[2] = {b.data() + j * n_, b.data() + i * n_}, first = 0;
-  std::vector<double>* scores[2] = {&fj_, &fi_};
-  const Index which[2] = {j, i};
-  const double own[2] = {kjj, kii};
-  scores_of(i, fi_), scores_of(j, fj_);
-  std::copy(at[0], at[0] + n_, bj_.begin());
-  std::copy(at[1], at[1] + n_, bi_.begin());
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int t = turn % 2;
-    std::copy(at[t], at[t] + n_, old_.begin());
-    example(which[t], scores[t]->data(), at[t]);
-    double size = 0;
-    for (Index c = 0; c < n_; ++c) change_[c] = at[t][c] - old_[c], size += std::abs(change_[c]);
-    if (turn == 0) first = size;
-    if (size == 0) break;
-    shift(*scores[t], change_.data(), label[which[t]], own[t]);
-    shift(*scores[1 - t], change_.data(), label[which[t]], kij);
-    if (size < 0.02 * first) break;
+void LocalMargins<T>::together() {
+  const Index g = static_cast<Index>(group_.size());
+  for (Index t = 0; t < g; ++t) {
+    scores_of(group_[t], f_[t]);
+    std::copy_n(b.data() + group_[t] * n_, n_, old_[t].begin());
   }
-  for (Index c = 0; c < n_; ++c) change_[c] = at[0][c] - bj_[c];
-  apply(j, change_.data());
-  for (Index c = 0; c < n_; ++c) change_[c] = at[1][c] - bi_[c];
-  apply(i, change_.data());
+  double first = 0;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    double moved = 0;
+    for (Index t = g - 1; t >= 0; --t) {  // the newest has most to gain
+      const Index i = group_[t];
+      double* bi = b.data() + i * n_;
+      std::copy_n(bi, n_, change_.begin());
+      example(i, f_[t].data(), bi);
+      double size = 0;
+      for (Index c = 0; c < n_; ++c) change_[c] = bi[c] - change_[c], size += std::abs(change_[c]);
+      moved += size;
+      if (size == 0) continue;
+      for (Index s = 0; s < g; ++s) shift(f_[s], change_.data(), label[i], K[i * ld + group_[s]]);
+    }
+    if (sweep == 0) first = moved;
+    if (g == 1 || moved <= 0.02 * first) break;
+  }
+  for (Index t = 0; t < g; ++t) {
+    const double* bi = b.data() + group_[t] * n_;
+    bool same = true;
+    for (Index c = 0; c < n_; ++c) change_[c] = bi[c] - old_[t][c], same &= change_[c] == 0;
+    if (!same) apply(group_[t], change_.data());
+  }
 }
 
 template <class T>
 Index LocalMargins<T>::solve(double eps, Index max_steps, const std::function<bool()>& stop) {
   begin();
-  Index steps = 0, since = 0;
   const Index patience = 40 * m + 1000;  // steps without a smaller violation: rounding leaves nothing to gain
   double least = std::numeric_limits<double>::infinity();
-  for (Index round = 1; steps < max_steps; ++round) {
-    const Pick first = choose(-1);
-    if (first.violation <= eps || first.at < 0) break;
-    since = first.violation < 0.9 * least ? 0 : since + 2;
-    least = std::min(least, first.violation);
-    if (since > patience) break;
-    const Index i = first.at;
-    double* bi = b.data() + i * n_;
-    scores_of(i, fi_);
-    std::copy(bi, bi + n_, bi_.begin());
-    example(i, fi_.data(), bi);
-    for (Index c = 0; c < n_; ++c) change_[c] = bi[c] - bi_[c];
-    apply(i, change_.data());
-    ++steps;
-    if (steps >= max_steps) break;
-    const Pick second = choose(i);
-    if (second.violation <= eps) break;
-    if (second.at >= 0) pair(i, second.at), ++steps;
-    if (round % kStopEvery == 0 && stop()) break;
+  group_.clear();
+  for (Index steps = 0, since = 0;; ++steps) {
+    if (static_cast<Index>(group_.size()) == kGroup) group_.clear();
+    const Pick next = choose(group_.empty() ? -1 : group_.back());
+    since = next.violation < 0.9 * least ? 0 : since + 1;
+    least = std::min(least, next.violation);
+    if (next.violation <= eps || steps == max_steps || since > patience) return steps;
+    if (steps % kStopEvery == kStopEvery - 1 && stop()) return steps;
+    // Only the newest itself is left, or an older one comes up again: begin a new group.
+    const bool again = next.at < 0 || std::find(group_.begin(), group_.end(), next.at) != group_.end();
+    if (again) group_.clear();
+    if (next.at < 0) continue;
+    group_.push_back(next.at);
+    together();
   }
-  return steps;
 }
 
 template class LocalMargins<float>;

@@ -15,7 +15,8 @@ class LocalMargins {
   explicit LocalMargins(const MarginProblem& p);
 
   void resize(Index examples);
-  // Steps on one example and its best partner until no violation exceeds eps; returns the number of example steps.
+  // Exact steps on examples until no violation exceeds eps; returns their number. The next example is the one with the largest
+  // gain beside the last one, and a few in succession are solved together: pairs that pull at each other come to rest at once.
   Index solve(double eps, Index max_steps, const std::function<bool()>& stop);
 
   Index m = 0, ld = 0;           // examples, and the same padded to kLanes
@@ -31,8 +32,8 @@ class LocalMargins {
   void example(Index i, const double* f, double* b);
   void apply(Index i, const double* change);
   void set(Index i);
-  void pair(Index i, Index j);
-  double* scores_of(Index i, std::vector<double>& f);
+  void together();
+  void scores_of(Index i, std::vector<double>& f) const;
   void shift(std::vector<double>& f, const double* change, Index y, double k) const;
   double reference(const double* f, Index y) const;
 
@@ -41,7 +42,9 @@ class LocalMargins {
   const double beta_;
   ExampleStep step_;
   std::vector<T> A_, ref_, low_, ridge_, label_, up_, down_, at_cap_, diagonal_;
-  std::vector<double> h_, D_, fi_, fj_, bi_, bj_, old_, change_;
+  std::vector<double> h_, D_, change_;
+  std::vector<Index> group_;  // the examples in hand
+  std::vector<std::vector<double>> f_, old_;
 };
 
 }  // namespace polymargin
