@@ -154,6 +154,7 @@ class JointDecomposition {
   }
   RowCache<T>& cache() { return **near_; }
 
+  static Span<const Index> span(const std::vector<Index>& v) { return {v.data(), static_cast<Index>(v.size())}; }
   std::vector<Index> everything() const {
     std::vector<Index> all(n_);
     std::iota(all.begin(), all.end(), Index(0));
@@ -292,8 +293,6 @@ class JointDecomposition {
         work(span(rows).sub(from, std::min(from + part, n)));
     }
   }
-
-  static Span<const Index> span(const std::vector<Index>& v) { return {v.data(), static_cast<Index>(v.size())}; }
 
   // --- optimality ---
 

@@ -75,13 +75,24 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     Its dual has one variable per row, whatever the number of classes, so 10,000 classes cost no more than two. With
     two classes it is the binary machine at C/2, without or with bias.
 
+    The other machines have a margin per row and class. With slacks :math:`\xi`, m any class other than y:
+
+    .. math:: \min_w\; \tfrac12 \sum_c \|w_c\|^2 + C \sum_i \omega_i\, \ell_i
+
+    - "kesler" [2]_ (Weston-Watkins): :math:`f_y - f_m \ge 1 - \xi_m`, :math:`\ell` the sum of :math:`\xi_m` or of
+      :math:`\xi_m^2`; "crammer-singer": the largest :math:`\xi_m`
+    - "llw", "adm": :math:`\sum_c f_c = 0, -f_m \ge 1 - \xi_m`, the sum and the largest; "ats", "atm" [3]_: also
+      :math:`f_y \ge 1 - \xi_y`; "reinforced": as "ats" with T - 1 for the own class
+    - "ovr": the margins of "ats" without :math:`\sum_c f_c = 0`, the sum of :math:`\xi` or of :math:`\xi^2 / 2`
+
     Parameters
     ----------
-    machine : {"scatter"}, default="scatter"
+    machine : {"scatter", "kesler", "crammer-singer", "llw", "adm", "ats", "atm", "reinforced", "ovr"}, \
+            default="scatter"
         The joint problem.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
         :math:`\ell(z)` is :math:`z_+`, :math:`z_+^2 / 2` or :math:`\ln(1 + e^z)`; the logistic loss has margin 0 in
-        the C form.
+        the C form. Scatter has all three, kesler and ovr the first two, the others the hinge.
     C : float, default=1.0
         Weight of the losses against the spread of the prototypes; not used when `nu` is given.
     nu : float in (0, 1], default=None
@@ -92,12 +103,13 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         :math:`W_c / (\nu \sum_c W_c)`, and the others share the rest.
     intercept : {"auto", "none", "regularised", "exact"}, default="auto"
         "none": :math:`b_c = 0`. "regularised": k + 1 takes the place of k. "exact": free :math:`b_c`, one equality
-        constraint per class in the dual. "auto" is the machine's usual one, for scatter "none".
+        constraint per class in the dual. "auto" is the machine's usual one: "regularised" for kesler, else "none".
+        Only scatter has "exact".
     priors : array-like of shape (n_classes,), default=None
         For the exact intercept: class c has the share :math:`\pi_c` of the dual's sum, and
         :math:`\sum_c \pi_c b_c = 0`. None is 1/T for every class.
     solver : {"auto"}, default="auto"
-        The method; scatter has one.
+        The method; every machine has one.
     kernel : {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns their kernel values, of shape (n_X, n_Z).
     gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
@@ -139,8 +151,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         These rows; empty for `kernel="precomputed"`.
     n_support_ : ndarray of shape (n_classes,)
         Rows of each class with a coefficient above 1e-6 of its upper bound (squared hinge: of the largest coefficient).
-    dual_coef_ : sparse CSR array of shape (n_classes, n_SV)
-        The coefficient of support vector i, in the row of its class.
+    dual_coef_ : sparse CSR array or ndarray of shape (n_classes, n_SV)
+        Scatter: the coefficient of support vector i, in the row of its class. Other machines: a dense array, its
+        coefficients for all classes.
     intercept_ : ndarray of shape (n_classes,)
         :math:`b_c`; for the regularised intercept the part of the score that comes from the 1 in k + 1.
     coef_ : ndarray of shape (n_classes, n_features)
@@ -173,6 +186,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012: eq. 13 (primal), 15 to 17
        (duals; here with the kernel of eq. 7 divided by T, and corrected ridge and logistic terms).
+    .. [2] V. Franc and V. Hlaváč, "Multi-class support vector machine", ICPR 2002: eq. 2 to 7.
+    .. [3] Ü. Doğan, T. Glasmachers and C. Igel, "A unified view on multi-class support vector classification", JMLR 17
+       (45), 2016.
 
     Examples
     --------
