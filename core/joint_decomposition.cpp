@@ -514,7 +514,6 @@ class JointDecomposition {
   }
 
   // --- the end ---
-
   // The scores of every example, if they can be had in time, and what the point proves; else nothing is claimed.
   void finish() {
     scatter();

@@ -314,7 +314,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 priors_of.lower_light(solution, self.nu, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_report(solution, y_used, weight)
-            self._set_prototypes(X, rows, y_used, solution)
+            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept, solution.B)
             self.fit_seconds_ = time.perf_counter() - begin
             progress.end(f"polymargin: {self._summary()}")
         if solution.signalled:

@@ -35,20 +35,27 @@ LARGEST_COEF = 1 << 28
 class PrototypeClassifier(ClassifierMixin, BaseEstimator):
     """Scores and predictions of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs` and a `fit`."""
 
-    def _set_prototypes(self, X: Any, rows: np.ndarray, y: np.ndarray, solution: Any) -> None:
-        """Keep the rows of X with alpha > 0; `y` and the solution's `alpha` and `B` belong to `rows`."""
-        alpha = solution.alpha
+    def _set_prototypes(
+        self,
+        X: Any,
+        rows: np.ndarray,
+        y: np.ndarray,
+        alpha: np.ndarray,
+        intercept: np.ndarray,
+        B: np.ndarray | None = None,
+    ) -> None:
+        """Keep the rows of X with alpha > 0; `y`, `alpha` and the columns of `B`, if there is one, belong to `rows`."""
         used = np.flatnonzero(alpha > 0)
         order = np.argsort(y[used], kind="stable")
         n_classes = len(self.classes_)
         segments = np.concatenate(([0], np.cumsum(np.bincount(y[used], minlength=n_classes))))
         self.support_ = rows[used]
         self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
-        if solution.B is None:
+        if B is None:
             self.dual_coef_ = sp.csr_array((alpha[used][order], order, segments), shape=(n_classes, len(used)))
         else:
-            self.dual_coef_ = np.ascontiguousarray(solution.B[:, used])
-        self.intercept_ = np.array(solution.intercept, dtype=np.float64)
+            self.dual_coef_ = np.ascontiguousarray(B[:, used])
+        self.intercept_ = np.array(intercept, dtype=np.float64)
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
 
