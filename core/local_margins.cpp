@@ -107,29 +107,29 @@ void LocalMargins<T>::scores_of(Index i, std::vector<double>& f) const {
   for (Index c = 0; c < n_; ++c) f[c] = F[c * ld + i];
 }
 
-// f += k D of a change of an example of class y.
+// D of a change of an example of class y, and the classes where it is not zero: seldom more than three.
 template <class T>
-void LocalMargins<T>::shift(std::vector<double>& f, const double* change, Index y, double k) const {
+double LocalMargins<T>::list_moved(const double* change, Index y) {
   double sum = 0;
-  for (Index c = 0; c < n_; ++c) f[c] += k * change[c], sum += change[c];
-  if (p_.reference == Reference::own) f[y] -= k * sum;
+  moved_.clear();
+  for (Index c = 0; c < n_; ++c) D_[c] = change[c], sum += change[c];
+  if (p_.reference == Reference::own) D_[y] -= sum;
+  for (Index c = 0; c < n_; ++c)
+    if (D_[c] != 0) moved_.push_back(c);
+  return sum;
 }
 
 // Adds a change of example i to b and to all scores.
 template <class T>
 void LocalMargins<T>::apply(Index i, const double* change) {
   const Steps<T>& pass = steps<T>();
-  double sum = 0;
-  for (Index c = 0; c < n_; ++c) D_[c] = change[c], sum += change[c];
-  if (p_.reference == Reference::own) D_[label[i]] -= sum;
+  const double sum = list_moved(change, label[i]);
   const T* row = K.data() + i * ld;
-  for (Index c = 0; c < n_; ++c)
-    if (D_[c] != 0) pass.update(F.data() + c * ld, row, row, T(D_[c]), T(0), ld);
+  for (Index c : moved_) pass.update(F.data() + c * ld, row, row, T(D_[c]), T(0), ld);
   if (p_.reference == Reference::mean) {
     pass.update(ref_.data(), row, row, T(sum / double(n_)), T(0), ld);
   } else if (p_.reference == Reference::own) {
-    for (Index c = 0; c < n_; ++c)
-      if (D_[c] != 0) pass.own_scores(F.data() + c * ld, label_.data(), T(c), ld, ref_.data());
+    for (Index c : moved_) pass.own_scores(F.data() + c * ld, label_.data(), T(c), ld, ref_.data());
   }
   set(i);
 }
@@ -154,7 +154,11 @@ void LocalMargins<T>::together() {
       for (Index c = 0; c < n_; ++c) change_[c] = bi[c] - change_[c], size += std::abs(change_[c]);
       moved += size;
       if (size == 0) continue;
-      for (Index s = 0; s < g; ++s) shift(f_[s], change_.data(), label[i], K[i * ld + group_[s]]);
+      list_moved(change_.data(), label[i]);
+      for (Index s = 0; s < g; ++s) {
+        const double k = K[i * ld + group_[s]];
+        for (Index c : moved_) f_[s][c] += k * D_[c];
+      }
     }
     if (sweep == 0) first = moved;
     if (g == 1 || moved <= 0.02 * first) break;

@@ -34,7 +34,7 @@ class LocalMargins {
   void set(Index i);
   void together();
   void scores_of(Index i, std::vector<double>& f) const;
-  void shift(std::vector<double>& f, const double* change, Index y, double k) const;
+  double list_moved(const double* change, Index y);
   double reference(const double* f, Index y) const;
 
   const MarginProblem& p_;
@@ -44,6 +44,7 @@ class LocalMargins {
   std::vector<T> A_, ref_, low_, ridge_, label_, up_, down_, at_cap_, diagonal_;
   std::vector<double> h_, D_, change_;
   std::vector<Index> group_;  // the examples in hand
+  std::vector<Index> moved_;  // classes
   std::vector<std::vector<double>> f_, old_;
 };
 
