@@ -17,6 +17,7 @@
 #include "data.hpp"
 #include "decomposition.hpp"
 #include "expansion.hpp"
+#include "joint_decomposition.hpp"
 #include "kernel.hpp"
 #include "kernel_rows.hpp"
 #include "tile.hpp"
@@ -299,6 +300,11 @@ ScoreArguments score_arguments(nb::handle Z, nb::handle SV, const nb::dict& kern
   check_indices(a.sv_rows, given ? z.d : sv.n, "sv_rows");
   if (!given && a.kernel.kind != KernelKind::callable && z.d != sv.d)
     refuse("expected rows with " + std::to_string(sv.d) + " features, got " + std::to_string(z.d));
+  if (a.segments.size == 0) {
+    if (a.intercept.size < 1 || a.alpha.size != a.intercept.size * a.sv_rows.size)
+      refuse("without segments, alpha needs one entry per class and support vector");
+    return a;
+  }
   if (a.alpha.size != a.sv_rows.size) refuse("alpha and sv_rows must have the same length");
   const Index classes = a.segments.size - 1;
   if (classes < 1 || a.intercept.size != classes)
@@ -349,48 +355,33 @@ nb::object best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Ind
   return nb::cast(out);
 }
 
-// ---- the solver ----
+// ---- the solvers ----
+
+nb::object as_vector(const std::vector<double>& v) {
+  auto out = empty<double>("float64", v.size());
+  std::copy(v.begin(), v.end(), out.data());
+  return nb::cast(out);
+}
 
 // One set of training rows with its kernel rows, for one solve after another.
-class DualSolver {
+class TrainingRows {
  public:
-  DualSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, double same, double other,
-             const std::string& dtype, double memory, int n_jobs)
-      : X_(data_of(X, "X")),
-        kernel_(kernel),
-        rows_(rows),
-        segments_(segments),
-        same_(same),
-        other_(other),
-        memory_(memory),
-        team_(n_jobs) {
+  TrainingRows(nb::object X, nb::dict kernel, Vector<Index> rows, const std::string& dtype, double memory, int n_jobs)
+      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), memory_(memory), team_(n_jobs) {
     const Kernel k = kernel_of(kernel_);
     check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
-    const Span<const Index> s = span(segments_);
-    if (s.size < 2 || s[0] != 0 || s[s.size - 1] != span(rows_).size || !std::is_sorted(s.begin(), s.end()))
-      refuse("segments must increase from 0 to the number of rows");
     if (is_double(dtype))
       wide_ = std::make_unique<Rows<double>>(X_.data, k);
     else
       narrow_ = std::make_unique<Rows<float>>(X_.data, k);
   }
 
+  Span<const Index> rows() const { return span(rows_); }
+  std::uint64_t evaluations() const { return wide_ ? wide_->K.evaluations() : narrow_->K.evaluations(); }
+
   // stop(n_iter, violation, dual, seconds) -> bool is asked some ten times a second; so are signals.
-  nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
-                 bool entropy, Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit,
-                 nb::object stop) {
-    DualProblem p;
-    p.rows = span(rows_), p.segments = span(segments_);
-    p.same = same_, p.other = other_;
-    p.linear = span(linear), p.upper = span(upper), p.ridge = span(ridge);
-    for (Index size : {p.linear.size, p.upper.size, p.ridge.size, span(alpha).size})
-      if (size != p.rows.size) refuse("linear, upper, ridge and alpha need one entry per row");
-    if (sum != "none" && sum != "total" && sum != "per_class") refuse("sum must be 'none', 'total' or 'per_class'");
-    p.sum = sum == "none" ? Sum::none : sum == "total" ? Sum::total : Sum::per_class;
-    p.entropy = entropy;
-    Settings settings;
-    settings.tol = tol, settings.relative = relative;
-    settings.max_iter = max_iter, settings.time_limit = time_limit;
+  template <class Problem>
+  nb::dict solve(const Problem& p, Span<const double> alpha, Settings settings, const nb::object& stop) {
     settings.memory = memory_;
     bool signalled = false;
     settings.stop = [&](const Progress& now) {
@@ -406,8 +397,9 @@ class DualSolver {
     Solution out;
     {
       const nb::gil_scoped_release free;
-      const std::vector<double> start(span(alpha).begin(), span(alpha).end());
-      out = wide_ ? wide_->solve(p, start, settings, team_) : narrow_->solve(p, start, settings, team_);
+      const std::vector<double> start(alpha.begin(), alpha.end());
+      out = wide_ ? polymargin::solve<double>(p, wide_->K, wide_->cache, start, settings, team_)
+                  : polymargin::solve<float>(p, narrow_->K, narrow_->cache, start, settings, team_);
     }
     static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
     nb::dict result;
@@ -423,32 +415,95 @@ class DualSolver {
     return result;
   }
 
-  std::uint64_t evaluations() const { return wide_ ? wide_->K.evaluations() : narrow_->K.evaluations(); }
-
  private:
   template <class T>
   struct Rows {
     Rows(const Data& X, const Kernel& k) : K(X, X, k) {}
-    Solution solve(const DualProblem& p, std::vector<double> alpha, const Settings& settings, Team& team) {
-      return polymargin::solve<T>(p, K, cache, std::move(alpha), settings, team);
-    }
     KernelBlocks<T> K;
     std::unique_ptr<RowCache<T>> cache;
   };
 
-  static nb::object as_vector(const std::vector<double>& v) {
-    auto out = empty<double>("float64", v.size());
-    std::copy(v.begin(), v.end(), out.data());
-    return nb::cast(out);
-  }
-
   HeldData X_;
   nb::dict kernel_;
-  Vector<Index> rows_, segments_;
-  double same_, other_, memory_;
+  Vector<Index> rows_;
+  double memory_;
   Team team_;
   std::unique_ptr<Rows<double>> wide_;
   std::unique_ptr<Rows<float>> narrow_;
+};
+
+// Duals with one variable per example.
+class DualSolver {
+ public:
+  DualSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, double same, double other,
+             const std::string& dtype, double memory, int n_jobs)
+      : rows_(X, kernel, rows, dtype, memory, n_jobs), segments_(segments), same_(same), other_(other) {
+    const Span<const Index> s = span(segments_);
+    if (s.size < 2 || s[0] != 0 || s[s.size - 1] != rows_.rows().size || !std::is_sorted(s.begin(), s.end()))
+      refuse("segments must increase from 0 to the number of rows");
+  }
+
+  nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
+                 bool entropy, Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit,
+                 nb::object stop) {
+    DualProblem p;
+    p.rows = rows_.rows(), p.segments = span(segments_);
+    p.same = same_, p.other = other_;
+    p.linear = span(linear), p.upper = span(upper), p.ridge = span(ridge);
+    for (Index size : {p.linear.size, p.upper.size, p.ridge.size, span(alpha).size})
+      if (size != p.rows.size) refuse("linear, upper, ridge and alpha need one entry per row");
+    if (sum != "none" && sum != "total" && sum != "per_class") refuse("sum must be 'none', 'total' or 'per_class'");
+    p.sum = sum == "none" ? Sum::none : sum == "total" ? Sum::total : Sum::per_class;
+    p.entropy = entropy;
+    Settings settings;
+    settings.tol = tol, settings.relative = relative;
+    settings.max_iter = max_iter, settings.time_limit = time_limit;
+    return rows_.solve(p, span(alpha), settings, stop);
+  }
+
+  std::uint64_t evaluations() const { return rows_.evaluations(); }
+
+ private:
+  TrainingRows rows_;
+  Vector<Index> segments_;
+  double same_, other_;
+};
+
+// Duals with a variable per example and class.
+class MarginSolver {
+ public:
+  MarginSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> label, Index classes,
+               const std::string& reference, double own_target, bool capped, const std::string& dtype, double memory,
+               int n_jobs)
+      : rows_(X, kernel, rows, dtype, memory, n_jobs), label_(label) {
+    p_.rows = rows_.rows(), p_.label = span(label_), p_.classes = classes;
+    if (p_.label.size != p_.rows.size || !std::is_sorted(p_.label.begin(), p_.label.end()))
+      refuse("label needs one entry per row, and they must not decrease");
+    check_indices(p_.label, classes, "label");
+    if (reference != "own" && reference != "mean" && reference != "none")
+      refuse("reference must be 'own', 'mean' or 'none'");
+    p_.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
+    if (p_.reference == Reference::own && own_target > 0) refuse("a class has no margin over itself");
+    p_.own_target = own_target, p_.capped = capped;
+  }
+
+  nb::dict solve(Vector<double> upper, Vector<double> ridge, Vector<double> b, double tol, Index max_iter,
+                 double time_limit, nb::object stop) {
+    MarginProblem p = p_;
+    p.upper = span(upper), p.ridge = span(ridge);
+    if (p.upper.size != p.rows.size || p.ridge.size != p.rows.size) refuse("upper and ridge need one entry per row");
+    if (span(b).size != p.rows.size * p.classes) refuse("b needs one entry per class and row");
+    Settings settings;
+    settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
+    return rows_.solve(p, span(b), settings, stop);
+  }
+
+  std::uint64_t evaluations() const { return rows_.evaluations(); }
+
+ private:
+  TrainingRows rows_;
+  Vector<Index> label_;
+  MarginProblem p_;
 };
 
 }  // namespace
@@ -469,7 +524,8 @@ NB_MODULE(_core, m) {
         "k(A[rows[r]], A[rows[r]]) + offset, float64.");
   m.def("scores", &all_scores, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a, "intercept"_a,
         "dtype"_a = "float32", "n_jobs"_a = 1,
-        "f[i, c] = sum over class c of alpha_j k(x_j, z_i) + b_c, shape (len(Z), n_classes).");
+        "f[i, c] = sum over class c of alpha_j k(x_j, z_i) + b_c, shape (len(Z), n_classes). Without segments alpha is "
+        "the matrix of classes and support vectors, row by row.");
   m.def("argmax_scores", &best_classes, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a,
         "intercept"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
         "The class with the largest score, the smaller one of equals, shape (len(Z),).");
@@ -482,4 +538,13 @@ NB_MODULE(_core, m) {
            "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(),
            "Minimise from the feasible point alpha; see core/dual_problem.hpp.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
+  nb::class_<MarginSolver>(m, "MarginSolver",
+                           "Solves duals with a variable per example and class on one set of rows, sorted by class.")
+      .def(nb::init<nb::object, nb::dict, Vector<Index>, Vector<Index>, Index, const std::string&, double, bool,
+                    const std::string&, double, int>(),
+           "X"_a, "kernel"_a, "rows"_a, "label"_a, "classes"_a, "reference"_a, "own_target"_a, "capped"_a, "dtype"_a,
+           "memory"_a, "n_jobs"_a)
+      .def("solve", &MarginSolver::solve, "upper"_a, "ridge"_a, "b"_a, "tol"_a, "max_iter"_a, "time_limit"_a,
+           "stop"_a.none(), "Minimise from the feasible point b, class by class; see core/margin_problem.hpp.")
+      .def_prop_ro("evaluations", &MarginSolver::evaluations, "Kernel values computed so far.");
 }

@@ -22,7 +22,38 @@ struct Expansion {
   Span<const Index> sv_rows, segments;
   Span<const double> alpha, intercept;
 
-  Index classes() const { return segments.size - 1; }
+  Index classes() const { return intercept.size; }
+  bool dense() const { return segments.size == 0; }
+};
+
+// Kernel values of the support vectors first..last (a chunk) and these test rows, one row of kLanes values each.
+template <class T>
+class Tiles {
+ public:
+  Tiles(const Expansion& e, const KernelBlocks<T>& blocks, Index from, Index to, std::vector<T>& tile)
+      : e_(e),
+        blocks_(blocks),
+        tile_(tile),
+        turned_(e.kernel.kind == KernelKind::precomputed || e.kernel.kind == KernelKind::callable),
+        test_(to - from),
+        square_(turned_ ? kChunk * kLanes : 0) {
+    std::iota(test_.begin(), test_.end(), from);
+  }
+
+  void fill(Index first, Index last) {
+    const Span<const Index> some = e_.sv_rows.sub(first, last), these{test_.data(), static_cast<Index>(test_.size())};
+    if (!turned_) return blocks_.block(some, these, tile_.data(), kLanes);
+    blocks_.block(these, some, square_.data(), kChunk);  // rows of Z come first
+    tile_ops<T>().transpose(square_.data(), kChunk, these.size, last - first, tile_.data(), kLanes);
+  }
+
+ private:
+  const Expansion& e_;
+  const KernelBlocks<T>& blocks_;
+  std::vector<T>& tile_;
+  bool turned_;
+  std::vector<Index> test_;
+  std::vector<T> square_;
 };
 
 // For the test rows from..to: emit(c, f) for every class in turn, f[l] = sum_j alpha_j k(x_j, z_l), l < lanes of padded
@@ -32,12 +63,25 @@ template <class T, class Emit>
 void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, Index to, std::vector<T>& tile,
                 const std::atomic<bool>* stop, Emit emit) {
   const TileOps<T>& ops = tile_ops<T>();
-  const bool turned = e.kernel.kind == KernelKind::precomputed || e.kernel.kind == KernelKind::callable;
-  const Index m = to - from, lanes = (m + ops.lanes - 1) / ops.lanes * ops.lanes, total = e.sv_rows.size;
-  std::vector<Index> test(m);
-  std::iota(test.begin(), test.end(), from);
+  const Index lanes = (to - from + ops.lanes - 1) / ops.lanes * ops.lanes, total = e.sv_rows.size;
+  Tiles<T> tiles(e, blocks, from, to, tile);
+  std::vector<T> alpha(kChunk);
+  if (e.dense()) {  // all classes from one tile while it is in cache
+    std::vector<double> f(e.classes() * lanes, 0);
+    for (Index first = 0; first < total; first += kChunk) {
+      if (stop && stop->load(std::memory_order_relaxed)) return;
+      const Index last = std::min(first + kChunk, total);
+      tiles.fill(first, last);
+      for (Index c = 0; c < e.classes(); ++c) {
+        const double* row = e.alpha.data + c * total;
+        for (Index i = first; i < last; ++i) alpha[i - first] = static_cast<T>(row[i]);
+        ops.accumulate(tile.data(), kLanes, last - first, lanes, alpha.data(), f.data() + c * lanes);
+      }
+    }
+    for (Index c = 0; c < e.classes(); ++c) emit(c, f.data() + c * lanes, lanes);
+    return;
+  }
   std::vector<double> f(lanes, 0);
-  std::vector<T> alpha(kChunk), square(turned ? kChunk * kLanes : 0);
   Index c = 0;
   for (Index j = 0; c < e.classes(); ++c) {
     std::fill(f.begin(), f.end(), 0);
@@ -45,13 +89,7 @@ void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, I
       const Index first = j / kChunk * kChunk, last = std::min(first + kChunk, total);
       if (j == first) {
         if (stop && stop->load(std::memory_order_relaxed)) return;
-        const Span<const Index> some = e.sv_rows.sub(first, last), these{test.data(), m};
-        if (turned) {  // rows of Z come first
-          blocks.block(these, some, square.data(), kChunk);
-          ops.transpose(square.data(), kChunk, m, last - first, tile.data(), kLanes);
-        } else {
-          blocks.block(some, these, tile.data(), kLanes);
-        }
+        tiles.fill(first, last);
         for (Index i = first; i < last; ++i) alpha[i - first] = static_cast<T>(e.alpha[i]);
       }
       const Index end = std::min(last, e.segments[c + 1]);

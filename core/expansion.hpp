@@ -2,6 +2,10 @@
 //
 //   f[i,c] = sum_{segments[c] <= j < segments[c+1]} alpha_j k(x_j, z_i) + b_c,      x_j = SV[sv_rows[j]]
 //
+// or, without segments, of a model whose support vectors have a coefficient for every class, alpha a T x n_SV matrix:
+//
+//   f[i,c] = sum_j alpha[c,j] k(x_j, z_i) + b_c
+//
 // Blocks of test rows are the lanes of the vector arithmetic, so classes of any size, down to one support vector, are
 // vectorised alike. Kernel values are T, sums are float64 over chunks of T of at most 256 terms. precomputed: Z is m x
 // n_train and sv_rows are columns of it. callable: it is called with rows of Z and rows of SV, in this order.

@@ -30,6 +30,16 @@ struct Steps {
   Pick (*group_second)(const T* G, const T* Qi, T gi, T dii, const T* down, const T* diagonal, Index begin, Index end);
   // G[k] += sum_r coef[r] row_r[k] for k in [begin, end)
   void (*add_rows)(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G);
+  // The margins of n examples, margin_problem.hpp, class c at F + c * ld: for the classes other than `label`,
+  // g = F - ref + 1 + ridge A is the gain rate of growing (where A > low) and -g of falling (where A < 0). up and down become
+  // the largest of them.
+  void (*margins)(const T* F, const T* A, Index ld, Index classes, const T* ref, const T* ridge, const T* low,
+                  const T* label, Index n, T* up, T* down);
+  // The example with the largest v^2 / (diagonal - min(c row^2, most diagonal)), v its violation; `at` is -1 if there is none.
+  Pick (*worst_example)(const T* up, const T* down, const T* at_cap, const T* diagonal, const T* row, T c, T most,
+                        Index skip, Index n);
+  // own[k] = F[k] where label[k] == c
+  void (*own_scores)(const T* F, const T* label, T c, Index n, T* own);
 };
 
 template <class T>

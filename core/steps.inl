@@ -203,7 +203,67 @@ void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begi
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>, group_first<T>, group_second<T>, add_rows<T>};
+void margins(const T* F, const T* A, Index ld, Index classes, const T* ref, const T* ridge, const T* low,
+             const T* label, Index n, T* up, T* down) {
+  Index k = 0;
+  const V<T> never = all<T>(T(-kBlocked)), zero = V<T>{};
+  for (; k + W<T> <= n; k += W<T>) {
+    const V<T> r = load(ref + k) - T(1), q = load(ridge + k), bound = load(low + k), own = load(label + k);
+    V<T> most_up = never, most_down = never;
+    for (Index c = 0; c < classes; ++c) {
+      V<T> a = load(A + c * ld + k), g = load(F + c * ld + k) - r + q * a;
+      auto other = own != all<T>(T(c));
+      V<T> grow = a > bound ? g : never, fall = a < zero ? -g : never;
+      grow = other ? grow : never;
+      fall = other ? fall : never;
+      most_up = vmax<T>(most_up, grow);
+      most_down = vmax<T>(most_down, fall);
+    }
+    store(up + k, most_up);
+    store(down + k, most_down);
+  }
+  for (; k < n; ++k) {
+    up[k] = down[k] = T(-kBlocked);
+    for (Index c = 0; c < classes; ++c) {
+      const T a = A[c * ld + k], g = F[c * ld + k] - ref[k] + T(1) + ridge[k] * a;
+      if (label[k] == T(c)) continue;
+      if (a > low[k] && g > up[k]) up[k] = g;
+      if (a < 0 && -g > down[k]) down[k] = -g;
+    }
+  }
+}
+
+template <class T>
+Pick worst_example(const T* up, const T* down, const T* at_cap, const T* diagonal, const T* row, T c, T most,
+                   Index skip, Index n) {
+  V<T> best = V<T>{}, worst = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  const I<T> left_out = I<T>{} + static_cast<typename Lanes<T>::Int>(skip);
+  for (Index k = 0; k < n; k += W<T>, now += step) {
+    const V<T> u = load(up + k), d = load(down + k), q = load(row + k), h = load(diagonal + k);
+    V<T> v = load(at_cap + k) > V<T>{} ? vmax<T>(u, V<T>{}) + d : vmax<T>(u, d);
+    v = vmax<T>(v, V<T>{});
+    worst = vmax<T>(worst, v);
+    V<T> key = v * v / (h - vmin<T>(c * q * q, most * h));
+    key = now != left_out ? key : V<T>{};
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  Pick pick = best_lane<T>(best, at);
+  pick.violation = top_lane<T>(worst);
+  return pick;
+}
+
+template <class T>
+void own_scores(const T* F, const T* label, T c, Index n, T* own) {
+  for (Index k = 0; k < n; k += W<T>) store(own + k, load(label + k) == all<T>(c) ? load(F + k) : load(own + k));
+}
+
+template <class T>
+constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,        group_first<T>, group_second<T>,
+                            add_rows<T>,  margins<T>,    worst_example<T>, own_scores<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

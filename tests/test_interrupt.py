@@ -70,6 +70,8 @@ def interrupted(model, X, y, after=0.6):
         dict(nu=0.1),
         dict(intercept="exact"),
         dict(verbose=2),
+        dict(machine="kesler"),
+        dict(machine="atm", memory="1MB"),
     ],
     ids=str,
 )

@@ -25,7 +25,11 @@ MAX_ROOT_STEPS = 60
 
 @dataclass
 class Solution:
-    """What a fit returns: the dual variables in the caller's row order, the model's constants, and how it went."""
+    """What a fit returns: the dual variables in the caller's row order, the model's constants, and how it went.
+
+    A machine with margins per class has coefficients ``B`` of shape (n_classes, n), and alpha is the largest variable
+    of each row.
+    """
 
     alpha: np.ndarray
     intercept: np.ndarray
@@ -38,6 +42,7 @@ class Solution:
     kkt_violation: float
     n_kernel_evals: int
     seconds: float
+    B: np.ndarray | None = None
 
     @property
     def duality_gap(self) -> float:
@@ -49,7 +54,7 @@ class Solution:
 
 
 @dataclass
-class _Run:
+class Run:
     """One compiled solver with its kernel rows, and what is left of the caller's limits."""
 
     core: object
@@ -63,11 +68,17 @@ class _Run:
     stopped: str | None = None  # why an earlier solve ended before its time: nothing more is to be done
 
     def solve(self, q: _Qp, alpha: np.ndarray, *, tol: float | None = None) -> dict:
+        problem = dict(linear=q.linear, upper=q.upper, ridge=q.ridge, sum=q.sum, entropy=q.entropy, alpha=alpha)
+        return self.call(**problem, tol=self.tol if tol is None else tol, relative=self.relative)
+
+    def call(self, **problem) -> dict:
+        """One solve of the core, within what is left of the limits."""
         out = self.core.solve(
-            q.linear, q.upper, q.ridge, q.sum, q.entropy, alpha,
-            self.tol if tol is None else tol, self.relative, max(self.max_iter - self.n_iter, 0),
-            0.0 if self.stopped else max(self.deadline - time.monotonic(), 0.0), self._report(),
-        )  # fmt: skip
+            **problem,
+            max_iter=max(self.max_iter - self.n_iter, 0),
+            time_limit=0.0 if self.stopped else max(self.deadline - time.monotonic(), 0.0),
+            stop=self._report(),
+        )
         self.n_iter += out["n_iter"]
         self.signalled |= out["signalled"]
         if out["status"] not in ("solved", "stalled"):
@@ -139,13 +150,13 @@ def solve(
     if nu is not None:
         _check_nu(nu, intercept, priors, weight, segments, form)
 
-    def attempt(dtype: str, begin: np.ndarray | None) -> tuple[_Run, dict]:
+    def attempt(dtype: str, begin: np.ndarray | None) -> tuple[Run, dict]:
         core = _core.DualSolver(
             as_data(X), kernel, np.ascontiguousarray(rows[order], dtype=np.int64), segments, same, other, dtype,
             float(memory), int(threads),
         )  # fmt: skip
         deadline = start + (np.inf if time_limit is None else time_limit)
-        run = _Run(core, tol, nu is not None and not form.entropy, max_iter, deadline, progress)
+        run = Run(core, tol, nu is not None and not form.entropy, max_iter, deadline, progress)
         if nu is None and intercept != "exact":
             out = run.solve(problem, _start(problem, begin))
             return run, out | {"b": np.zeros(T), "rho": 1.0, "extra": 0.0}
@@ -154,9 +165,7 @@ def solve(
         return run, _exact_c_form(run, problem, begin, T, _shares(priors, T))
 
     begin = None if alpha0 is None else np.asarray(alpha0, dtype=np.float64)[order]
-    # A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
-    precise = len(rows) <= SMALL or tol < FLOAT32_TOL or float32_error(X, rows, kernel) * strength.max() > tol
-    dtype = "float64" if precise else "float32"
+    dtype = value_type(X, rows, kernel, strength, tol)
     run, out = attempt(dtype, begin)
     if out["status"] == "stalled" and dtype == "float32":
         run, out = attempt("float64", out["alpha"])
@@ -170,6 +179,15 @@ def solve(
         primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=out["violation"] + abs(out["extra"]),
         n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
     )  # fmt: skip
+
+
+def value_type(X, rows: np.ndarray, kernel: dict, strength: np.ndarray, tol: float) -> str:
+    """Type of the kernel values.
+
+    A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
+    """
+    precise = len(rows) <= SMALL or tol < FLOAT32_TOL or float32_error(X, rows, kernel) * strength.max() > tol
+    return "float64" if precise else "float32"
 
 
 def _qp(form: Loss, strength: np.ndarray, segments: np.ndarray, target: float) -> _Qp:
@@ -265,7 +283,7 @@ def _filled(room: np.ndarray, groups: np.ndarray, sums: np.ndarray) -> np.ndarra
 # --- the forms with sum constraints ---
 
 
-def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dict:
+def _nu_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dict:
     """sum a = T, or pi_c T in every class; the multipliers are rho, or r_c = rho - b_c with sum_c pi_c b_c = 0."""
     cap = np.where(np.isfinite(q.upper), q.upper, np.divide(1, q.ridge, out=np.ones_like(q.ridge), where=q.ridge > 0))
     if shares is None:
@@ -283,7 +301,7 @@ def _nu_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dic
     return out | {"rho": rho, "b": b, "extra": 0.0, "violation": out["violation"] / unit}
 
 
-def _exact_c_form(run: _Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
+def _exact_c_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
     """The C form with class biases: every class sum is lam pi_c T with lam free, and sum_c pi_c r_c = 0 at the end.
 
     The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1. For the

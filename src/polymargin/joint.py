@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from . import dual, kernels
+from . import dual, kernels, margins
+from . import priors as priors_of
 from .checks import (
     KERNEL,
     NONE,
@@ -74,13 +75,24 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     Its dual has one variable per row, whatever the number of classes, so 10,000 classes cost no more than two. With
     two classes it is the binary machine at C/2, without or with bias.
 
+    The other machines have a margin per row and class. With slacks :math:`\xi`, m any class other than y:
+
+    .. math:: \min_w\; \tfrac12 \sum_c \|w_c\|^2 + C \sum_i \omega_i\, \ell_i
+
+    - "kesler" [2]_ (Weston-Watkins): :math:`f_y - f_m \ge 1 - \xi_m`, :math:`\ell` the sum of :math:`\xi_m` or of
+      :math:`\xi_m^2`; "crammer-singer": the largest :math:`\xi_m`
+    - "llw", "adm": :math:`\sum_c f_c = 0, -f_m \ge 1 - \xi_m`, the sum and the largest; "ats", "atm" [3]_: also
+      :math:`f_y \ge 1 - \xi_y`; "reinforced": as "ats" with T - 1 for the own class
+    - "ovr": the margins of "ats" without :math:`\sum_c f_c = 0`, the sum of :math:`\xi` or of :math:`\xi^2 / 2`
+
     Parameters
     ----------
-    machine : {"scatter"}, default="scatter"
+    machine : {"scatter", "kesler", "crammer-singer", "llw", "adm", "ats", "atm", "reinforced", "ovr"}, \
+            default="scatter"
         The joint problem.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
         :math:`\ell(z)` is :math:`z_+`, :math:`z_+^2 / 2` or :math:`\ln(1 + e^z)`; the logistic loss has margin 0 in
-        the C form.
+        the C form. Scatter has all three, kesler and ovr the first two, the others the hinge.
     C : float, default=1.0
         Weight of the losses against the spread of the prototypes; not used when `nu` is given.
     nu : float in (0, 1], default=None
@@ -91,12 +103,13 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         :math:`W_c / (\nu \sum_c W_c)`, and the others share the rest.
     intercept : {"auto", "none", "regularised", "exact"}, default="auto"
         "none": :math:`b_c = 0`. "regularised": k + 1 takes the place of k. "exact": free :math:`b_c`, one equality
-        constraint per class in the dual. "auto" is the machine's usual one, for scatter "none".
+        constraint per class in the dual. "auto" is the machine's usual one: "regularised" for kesler, else "none".
+        Only scatter has "exact".
     priors : array-like of shape (n_classes,), default=None
         For the exact intercept: class c has the share :math:`\pi_c` of the dual's sum, and
         :math:`\sum_c \pi_c b_c = 0`. None is 1/T for every class.
     solver : {"auto"}, default="auto"
-        The method; scatter has one.
+        The method; every machine has one.
     kernel : {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns their kernel values, of shape (n_X, n_Z).
     gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
@@ -138,8 +151,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         These rows; empty for `kernel="precomputed"`.
     n_support_ : ndarray of shape (n_classes,)
         Rows of each class with a coefficient above 1e-6 of its upper bound (squared hinge: of the largest coefficient).
-    dual_coef_ : sparse CSR array of shape (n_classes, n_SV)
-        The coefficient of support vector i, in the row of its class.
+    dual_coef_ : sparse CSR array or ndarray of shape (n_classes, n_SV)
+        Scatter: the coefficient of support vector i, in the row of its class. Other machines: a dense array, its
+        coefficients for all classes.
     intercept_ : ndarray of shape (n_classes,)
         :math:`b_c`; for the regularised intercept the part of the score that comes from the 1 in k + 1.
     coef_ : ndarray of shape (n_classes, n_features)
@@ -172,6 +186,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012: eq. 13 (primal), 15 to 17
        (duals; here with the kernel of eq. 7 divided by T, and corrected ridge and logistic terms).
+    .. [2] V. Franc and V. Hlaváč, "Multi-class support vector machine", ICPR 2002: eq. 2 to 7.
+    .. [3] Ü. Doğan, T. Glasmachers and C. Igel, "A unified view on multi-class support vector classification", JMLR 17
+       (45), 2016.
 
     Examples
     --------
@@ -251,7 +268,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             raised again.
         """
         begin = time.perf_counter()
-        intercept = self._check()
+        intercept, machine = self._check(), MACHINES[self.machine]
         n_threads, memory = threads(self.n_jobs), budget(self.memory)
         X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
         sample_weight = check_sample_weight(sample_weight, len(y))
@@ -262,40 +279,42 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         priors = check_priors(self.priors, intercept, len(classes))
         shares = None
         if priors is None and intercept == "exact" and self.nu is not None and self.loss != "squared_hinge":
-            shares = self._shares(y_used, plain, weight)
+            shares = priors_of.shares(self.nu, self.loss, y_used, plain, weight)
         gamma = self._gamma(X, sample_weight)
-        alpha0 = self._last_dual(rows, len(y)) if self.warm_start else None
+        start = self._last_dual(rows, len(y), len(classes)) if self.warm_start else None
         width = X.nnz / len(y) if sp.issparse(X) else X.shape[1]
         announce(len(rows), X.shape[1], width, len(classes), kernels.kind(self.kernel), n_threads, memory, self.verbose)
         with Progress(
             self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})
         ) as progress:
-            solution = dual.solve(
-                MACHINES[self.machine],
-                X,
-                rows,
-                y_used,
-                len(classes),
-                kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X),
+            problem = dict(
+                machine=machine,
+                X=X,
+                rows=rows,
+                y=y_used,
+                n_classes=len(classes),
+                kernel=kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X),
                 loss=self.loss,
                 C=float(self.C),
-                nu=self.nu,
                 intercept=intercept,
-                priors=priors if shares is None else shares,
                 weight=weight,
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
                 time_limit=self.time_limit,
                 memory=memory,
                 threads=n_threads,
-                alpha0=alpha0,
                 progress=progress if progress.wanted else None,
             )
+            if machine.margins:
+                solution = margins.solve(**problem, B0=start)
+            else:
+                priors = priors if shares is None else shares
+                solution = dual.solve(**problem, nu=self.nu, priors=priors, alpha0=start)
             if shares is not None and self.loss == "hinge":
-                self._lower_light(solution, y_used, weight, shares)
+                priors_of.lower_light(solution, self.nu, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_report(solution, y_used, weight)
-            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept)
+            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept, solution.B)
             self.fit_seconds_ = time.perf_counter() - begin
             progress.end(f"polymargin: {self._summary()}")
         if solution.signalled:
@@ -331,47 +350,22 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None, stacklevel=CALLER + 2)
         return gamma
 
-    def _shares(self, y: np.ndarray, plain: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
-        """Shares of the classes in the dual's sum, where class weights alone make a class too light for an equal one.
-
-        The rows of class c can hold the share W_c / (nu W) at most. A class that cannot hold 1/T gets all of that (a
-        little less for the logistic loss, which ends before its bounds), and the others get equal parts of the rest.
-        """
-        W, before = np.bincount(y, weight), np.bincount(y, plain)
-        most, most_before = (w / (self.nu * w.sum()) for w in (W, before))
-        if len(W) * most.min() >= 1 - 1e-12 or len(W) * most_before.min() < 1 - 1e-12:
-            return None
-        most *= 0.999 if self.loss == "logistic" else 1.0
-        light = most < 1 / len(W)
-        while not light.all():
-            share = np.where(light, most, (1 - most[light].sum()) / np.count_nonzero(~light))
-            if not np.any(more := ~light & (share > most)):
-                return share
-            light |= more
-        return most / most.sum()
-
-    def _lower_light(self, solution: Any, y: np.ndarray, weight: np.ndarray, priors: np.ndarray) -> None:
-        """Choose b_c for the classes whose rows are all at their bound, where every b_c up to some number is optimal.
-
-        They must win by a margin: b_c is at most rho below the other classes' constants. Then all are moved so that
-        sum_c pi_c b_c = 0.
-        """
-        room = np.bincount(y, weight) / (self.nu * weight.sum())
-        light = priors > room * (1 - 1e-9)
-        if light.all() or not light.any():
-            return
-        b = solution.intercept
-        b = np.where(light, np.minimum(b, b[~light].min() - abs(solution.rho)), b)
-        solution.intercept = b - priors @ b
-        solution.rho -= priors @ b
-
-    def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
-        """The dual solution of the last fit on the used rows, if that fit had n rows."""
+    def _last_dual(self, rows: np.ndarray, n: int, n_classes: int) -> np.ndarray | None:
+        """The dual solution of the last fit on the used rows, if that fit was of this kind and had n rows."""
         if getattr(self, "shape_fit_", (None,))[0] != n or not hasattr(self, "dual_coef_"):
             return None
-        alpha = np.zeros(n)
-        alpha[self.support_[self.dual_coef_.indices]] = self.dual_coef_.data
-        return alpha[rows]
+        last, joint = self.dual_coef_, MACHINES[self.machine].margins is not None
+        if sp.issparse(last) == joint or (joint and len(last) != n_classes):
+            return None
+        start = np.zeros(n) if sp.issparse(last) else np.zeros((len(last), n))
+        if sp.issparse(last):
+            start[self.support_[last.indices]] = last.data
+        else:
+            start[:, self.support_] = last
+        return start[..., rows]
+
+    def _binary_scale(self) -> float:
+        return MACHINES[self.machine].binary_scale
 
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
         n_classes = len(self.classes_)

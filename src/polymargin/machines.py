@@ -1,8 +1,9 @@
 """The table of machines: what tells one joint machine from another.
 
 A machine asks each example for margins. Its margin vectors V decide how two examples meet in the dual,
-``Q[i, j] = <V[y_i], V[y_j]> k(x_i, x_j)``, and what the class prototypes are, ``B[i] = alpha_i V[y_i]``.
-A new machine is a new row of `MACHINES`; nothing else in the package knows machines by name.
+``Q[(i, p), (j, q)] = <V[y_i, p], V[y_j, q]> k(x_i, x_j)``, and what the class prototypes are,
+``B[i] = sum_p alpha[i, p] V[y_i, p]``. A new machine is a new row of `MACHINES`; nothing else in the package knows
+machines by name.
 """
 
 from __future__ import annotations
@@ -33,19 +34,45 @@ LOSSES = {
 
 
 @dataclass(frozen=True)
+class Margins:
+    """A machine with a margin per example and class: every score against a reference.
+
+    Of an example of class y, the scores f_m of the other classes shall lie one below the reference, and where the
+    machine has a target for it, f_y above it: V[y, m] = ref - e_m and V[y, y] = e_y - ref.
+
+    ``reference``: "own" is f_y, "mean" the mean score of all classes (so that they sum to zero), "none" is 0.
+    ``own_target(T)``: the margin of f_y over the reference; None: there is no such margin.
+    ``largest``: the loss of an example is its largest slack (a cap on the sum of its variables), not the sum of all.
+    ``square``: the squared hinge is C square xi^2.
+    """
+
+    reference: str
+    own_target: Callable[[int], float] | None = None
+    largest: bool = False
+    square: float = 0.5
+
+
+@dataclass(frozen=True)
 class Machine:
     """One row of the table.
 
-    ``label_kernel(T)`` gives the two values of <V[y], V[y']> for T classes: equal and different labels. ``losses``,
-    ``intercepts`` and ``solvers`` are what the machine offers; the first intercept is the one "auto" means.
+    Machines with one variable per example have ``label_kernel(T)``, the two values of <V[y], V[y']> for T classes:
+    equal and different labels; the others have ``margins``. ``losses``, ``intercepts`` and ``solvers`` are what
+    the machine offers; the first intercept is the one "auto" means.
     """
 
-    label_kernel: Callable[[int], tuple[float, float]]
-    losses: tuple[str, ...]
-    intercepts: tuple[str, ...]
+    losses: tuple[str, ...] = ("hinge",)
+    intercepts: tuple[str, ...] = ("none", "regularised")
+    label_kernel: Callable[[int], tuple[float, float]] | None = None
+    margins: Margins | None = None
     solvers: tuple[str, ...] = ("auto",)
     nu: bool = False
     priors: bool = False
+
+    @property
+    def binary_scale(self) -> float:
+        """Two classes: this times f_1 - f_0 is the decision value of the binary machine with margin 1."""
+        return 1.0 if self.margins and self.margins.reference == "own" else 0.5
 
 
 MACHINES = {
@@ -57,4 +84,19 @@ MACHINES = {
         nu=True,
         priors=True,
     ),
+    # V[y, m] = e_y - e_m: the own class above every other one (Weston and Watkins 1999, Franc and Hlavac 2002).
+    "kesler": Machine(
+        margins=Margins("own", square=1.0), losses=("hinge", "squared_hinge"), intercepts=("regularised", "none")
+    ),
+    # The same with the largest slack only (Crammer and Singer 2001).
+    "crammer-singer": Machine(margins=Margins("own", largest=True)),
+    # Scores that sum to zero, the other classes at -1 or below (Lee, Lin and Wahba 2004), or the worst of them.
+    "llw": Machine(margins=Margins("mean")),
+    "adm": Machine(margins=Margins("mean", largest=True)),
+    # The own class at 1 or above as well (Dogan, Glasmachers and Igel 2016), or at T - 1 (Liu and Yuan 2011).
+    "ats": Machine(margins=Margins("mean", own_target=lambda T: 1.0)),
+    "atm": Machine(margins=Margins("mean", own_target=lambda T: 1.0, largest=True)),
+    "reinforced": Machine(margins=Margins("mean", own_target=lambda T: T - 1.0)),
+    # Each class against the rest, T machines that share their kernel rows.
+    "ovr": Machine(margins=Margins("none", own_target=lambda T: 1.0), losses=("hinge", "squared_hinge")),
 }

@@ -1,11 +1,16 @@
-"""What every fitted machine with one variable per example is: a weighted set of support vectors per class.
+"""What every fitted machine is: class prototypes, weighted sets of support vectors.
+
+    f_c(x) = sum over the support vectors i of  B[c, i] k(x_i, x)  +  b_c
+
+Machines with margins per class have a dense `dual_coef_`, B itself. With one variable per example a support vector
+belongs to one class:
 
     f_c(x) = sum over the support vectors i of class c of  alpha_i k(x_i, x)  +  b_c
 
-`dual_coef_`, a CSR matrix of shape (n_classes, n_SV) with alpha_i at [y_i, i], is the whole model beside the support
-vectors: its three arrays are the alphas sorted by class, the support vectors' numbers in that order, and where each
-class begins. Scores are sums over these segments, so nothing of size n_SV x n_classes is built and 10,000 classes cost
-no more than two.
+Then `dual_coef_`, a CSR matrix of shape (n_classes, n_SV) with alpha_i at [y_i, i], is the whole model beside the
+support vectors: its three arrays are the alphas sorted by class, the support vectors' numbers in that order, and where
+each class begins. Scores are sums over these segments, so nothing of size n_SV x n_classes is built and 10,000 classes
+cost no more than two.
 """
 
 from __future__ import annotations
@@ -31,16 +36,25 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
     """Scores and predictions of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs` and a `fit`."""
 
     def _set_prototypes(
-        self, X: Any, rows: np.ndarray, y: np.ndarray, alpha: np.ndarray, intercept: np.ndarray
+        self,
+        X: Any,
+        rows: np.ndarray,
+        y: np.ndarray,
+        alpha: np.ndarray,
+        intercept: np.ndarray,
+        B: np.ndarray | None = None,
     ) -> None:
-        """Keep the rows of X with alpha > 0; `y` and `alpha` belong to `rows`."""
+        """Keep the rows of X with alpha > 0; `y`, `alpha` and the columns of `B`, if there is one, belong to `rows`."""
         used = np.flatnonzero(alpha > 0)
         order = np.argsort(y[used], kind="stable")
         n_classes = len(self.classes_)
         segments = np.concatenate(([0], np.cumsum(np.bincount(y[used], minlength=n_classes))))
         self.support_ = rows[used]
         self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
-        self.dual_coef_ = sp.csr_array((alpha[used][order], order, segments), shape=(n_classes, len(used)))
+        if B is None:
+            self.dual_coef_ = sp.csr_array((alpha[used][order], order, segments), shape=(n_classes, len(used)))
+        else:
+            self.dual_coef_ = np.ascontiguousarray(B[:, used])
         self.intercept_ = np.array(intercept, dtype=np.float64)
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
@@ -49,8 +63,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         return self.kernel == "linear" and 8 * len(self.classes_) * self.n_features_in_ <= LARGEST_COEF
 
     def _weights(self) -> np.ndarray:
-        product = self.dual_coef_ @ self.support_vectors_
-        return product.toarray() if sp.issparse(product) else product
+        product = self.support_vectors_.T @ self.dual_coef_.T
+        return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -70,9 +84,9 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         if self.kernel not in kernels.BOUNDED or vectors.shape[0] * vectors.shape[1] <= SMALL or self.tol < 1e-5:
             return "float64"
         kernel = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
-        error = kernels.float32_error(vectors, np.arange(vectors.shape[0]), kernel) * np.linalg.norm(
-            self.dual_coef_.data
-        )
+        coef = self.dual_coef_
+        size = np.linalg.norm(coef.data) if sp.issparse(coef) else np.linalg.norm(coef, axis=1).max()
+        error = kernels.float32_error(vectors, np.arange(vectors.shape[0]), kernel) * size
         return "float64" if 10 * error > self.tol * abs(self.rho_) else "float32"
 
     def _expansion(self, X: Any) -> dict[str, Any]:
@@ -81,7 +95,10 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         X = check_rows(self, X, fit=False, precomputed=self.kernel == "precomputed")
         model = self.dual_coef_
         vectors, kernel = self.support_vectors_, self.kernel
-        alpha, order, segments = model.data, model.indices, model.indptr
+        if sp.issparse(model):
+            alpha, order, segments = model.data, model.indices, model.indptr
+        else:  # no segments: every support vector has a coefficient for every class
+            alpha, order, segments = model.ravel(), np.arange(model.shape[1]), np.zeros(0)
         if self.kernel == "precomputed":
             vectors, order = None, self.support_[order]
         elif self._coef is not None:  # a linear machine has one vector per class
@@ -114,11 +131,15 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes)
-            `f_c(x)` in the order of `classes_`. For two classes, of shape (n_samples,): `(f_1 - f_0) / 2`, positive for
-            `classes_[1]`, which is the value of the binary machine.
+            `f_c(x)` in the order of `classes_`. For two classes, of shape (n_samples,): the value of the binary
+            machine, positive for `classes_[1]`. It is `(f_1 - f_0) / 2`, or `f_1 - f_0` for machines that
+            compare the own score with each other one (kesler, crammer-singer).
         """
         F = _core.scores(**self._expansion(X))
-        return (F[:, 1] - F[:, 0]) / 2 if len(self.classes_) == 2 else F
+        return (F[:, 1] - F[:, 0]) * self._binary_scale() if len(self.classes_) == 2 else F
+
+    def _binary_scale(self) -> float:
+        return 0.5
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes with the largest score; of equal ones the first in `classes_`.
