@@ -62,7 +62,10 @@ void LocalMargins<T>::set(Index i) {
   const double* bi = b.data() + i * n_;
   double total = 0;
   for (Index c = 0; c < n_; ++c) {
-    A_[c * ld + i] = T(bi[c]);
+    T a = T(bi[c]);
+    // What is free must not seem to be at its bound after rounding: it would never move again.
+    if (std::abs(bi[c]) < u[i] && std::abs(a) >= -low_[i]) a = std::nextafter(a, T(0));
+    A_[c * ld + i] = a;
     total += std::abs(bi[c]);
   }
   at_cap_[i] = T(p_.capped && total >= kAtCap * u[i]);
