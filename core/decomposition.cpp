@@ -1,13 +1,14 @@
 #include "decomposition.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "certificate.hpp"
 #include "label_kernel.hpp"
 #include "local_qp.hpp"
+#include "row_store.hpp"
+#include "watch.hpp"
 
 namespace polymargin {
 
@@ -19,13 +20,10 @@ constexpr Index kWhole = 768;       // up to this size the working set is the wh
 constexpr Index kTogether = 4096;   // largest set of all free variables
 constexpr Index kMovedOn = 32;      // rounds
 constexpr Index kPolished = 256;    // up to this size a solved problem is carried on to rounding error
-constexpr Index kLeastRows = 16;    // kept even where the memory budget is smaller
-constexpr Index kSample = 4096;     // a larger problem starts on a sample of this size
 constexpr double kNoMargin = 1e-6;  // of the largest Q_ii: classes with a smaller margin overlap
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;         // then everything stays active
-constexpr int kStalled = 30;  // sweeps, of a quarter of all variables, in which neither objective nor violation fell
 
 template <class T>
 class Decomposition {
@@ -35,11 +33,11 @@ class Decomposition {
       : p_(problem),
         K_(K),
         M_(problem, K, team),
-        all_(cache),
+        rows_(K, problem.rows, cache, settings.memory, team),
         set_(settings),
         team_(team),
         n_(problem.rows.size),
-        start_(Clock::now()) {
+        watch_(settings) {
     out_.alpha = std::move(alpha);
     diagonal_.resize(n_);
     K_.diagonal(p_.rows, diagonal_.data());
@@ -57,11 +55,12 @@ class Decomposition {
   }
 
   Solution run() {
-    refresh(everything());
+    refresh(everything(n_));
     for (Index i = 0; i < n_; ++i)
       objective_ += 0.5 * out_.alpha[i] * (out_.gradient[i] - p_.linear[i]) +
                     (p_.entropy ? entropy(out_.alpha[i], p_.upper[i]) : 0);
-    activate(n_ > 2 * kSample && p_.sum == Sum::none && !p_.entropy && nothing_yet() ? sample() : everything());
+    activate(n_ > 2 * RowStore<T>::kSample && p_.sum == Sum::none && !p_.entropy && nothing_yet() ? sample()
+                                                                                                  : everything(n_));
     for (Index round = 0; !lost_; ++round) {
       double violation = measure();
       double eps = set_.tol * (set_.relative ? std::max(margin(), smallest_margin_) : 1);
@@ -71,7 +70,7 @@ class Decomposition {
         continue;
       }
       if (halted(violation) || stalled(violation)) break;
-      if (m_ > kSample && round % 16 == 15 && narrow(violation)) continue;
+      if (m_ > RowStore<T>::kSample && round % 16 == 15 && narrow(violation)) continue;
       choose(violation);
       bool whole = static_cast<Index>(set_positions_.size()) == m_;
       polished_ = whole && n_ <= kPolished;
@@ -82,8 +81,6 @@ class Decomposition {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   bool nothing_yet() const {
     return std::all_of(out_.alpha.begin(), out_.alpha.end(), [](double a) { return a == 0; });
   }
@@ -91,7 +88,7 @@ class Decomposition {
   // Every k-th variable of each class.
   std::vector<Index> sample() const {
     std::vector<Index> chosen;
-    double keep = double(kSample) / double(n_);
+    double keep = double(RowStore<T>::kSample) / double(n_);
     for (Index c = 0; c + 1 < p_.segments.size; ++c) {
       Index begin = p_.segments[c], size = p_.segments[c + 1] - begin,
             take = static_cast<Index>(std::ceil(size * keep));
@@ -104,14 +101,7 @@ class Decomposition {
 
   // Between two refreshes `gradient` belongs to `reference_`; only the active variables' G_ follows every step.
   void activate(std::vector<Index> active) {
-    std::vector<Index> columns(active.size());
-    for (std::size_t k = 0; k < active.size(); ++k) columns[k] = p_.rows[active[k]];
-    if (static_cast<Index>(active.size()) == n_) {
-      need_all();
-      near_ = &all_;
-    } else {
-      need_some(std::move(columns));
-    }
+    rows_.activate(active);
     active_ = std::move(active);
     G_.resize(active_.size());
     for (std::size_t k = 0; k < active_.size(); ++k) G_[k] = out_.gradient[active_[k]];
@@ -129,36 +119,6 @@ class Decomposition {
     }
     set_positions_.clear();
     key_.resize(m_);
-  }
-
-  // Memory is shared out 6 : 4 between rows over all columns and rows over the active ones.
-  void need_all() {
-    std::vector<Index> columns(p_.rows.begin(), p_.rows.end());
-    if (all_ && all_->columns() == columns) return;
-    all_ = std::make_unique<RowCache<T>>(K_, n_, (n_ > kSample ? 0.6 : 1.0) * set_.memory, kLeastRows, team_);
-    all_->reset(std::move(columns));
-  }
-  void need_some(std::vector<Index> columns) {
-    if (!some_) some_ = std::make_unique<RowCache<T>>(K_, n_, 0.4 * set_.memory, kLeastRows, team_);
-    some_->reset(std::move(columns));
-    near_ = &some_;
-  }
-
-  std::vector<Index> everything() const {
-    std::vector<Index> all(n_);
-    std::iota(all.begin(), all.end(), Index(0));
-    return all;
-  }
-
-  std::vector<Index> idle() const {
-    std::vector<Index> rest;
-    for (Index i = 0, k = 0; i < n_; ++i) {
-      if (k < m_ && active_[k] == i)
-        ++k;
-      else
-        rest.push_back(i);
-    }
-    return rest;
   }
 
   void scatter() {
@@ -195,10 +155,10 @@ class Decomposition {
   void widen(double eps) {
     std::vector<char> was_active(n_, 0);
     for (Index i : active_) was_active[i] = 1;
-    Index most = std::max(m_, kSample);
+    Index most = std::max(m_, RowStore<T>::kSample);
     scatter();
-    refresh(idle());
-    activate(everything());
+    refresh(the_rest(active_, n_));
+    activate(everything(n_));
     double violation = measure();
     stage_tol_ = std::max(eps, 0.1 * violation);
     if (violation <= eps || ++n_stages_ > kStages) return;
@@ -211,19 +171,15 @@ class Decomposition {
     if (p_.entropy || n_stages_ > kStages) return false;
     std::vector<Index> next = contenders(violation, std::vector<char>(n_, 1), m_);
     // Rows over all columns stay behind, so leaving them must bring more.
-    Index most = near_ == &all_ ? m_ / 2 : 7 * m_ / 10;
+    Index most = rows_.over_all() ? m_ / 2 : 7 * m_ / 10;
     if (static_cast<Index>(next.size()) > most || next.empty()) return false;
-    std::vector<Index> keep, columns;
+    std::vector<Index> keep;
     for (std::size_t k = 0; k < active_.size() && keep.size() < next.size(); ++k) {
       if (active_[k] != next[keep.size()]) continue;
       G_[keep.size()] = G_[k];
-      columns.push_back(p_.rows[active_[k]]);
       keep.push_back(static_cast<Index>(k));
     }
-    if (near_ == &all_)
-      need_some(std::move(columns));
-    else
-      some_->restrict_to(keep);
+    rows_.narrow(next, keep);
     active_ = std::move(next);
     G_.resize(active_.size());
     regroup();
@@ -238,14 +194,13 @@ class Decomposition {
     for (Index i = 0; i < n_; ++i)
       if (out_.alpha[i] != reference_[i]) changed.push_back(i), change.push_back(out_.alpha[i] - reference_[i]);
     if (!changed.empty() && !which.empty()) {
-      need_all();
-      Split split = by_use(changed, changed, change, *all_, seen_);
-      if (static_cast<Index>(split.variable.size()) > all_->capacity()) split = {{}, {}, changed, {}, change};
-      std::vector<Index> columns = everything();
+      Split split = by_use(changed, changed, change, rows_.all(), seen_);
+      if (static_cast<Index>(split.variable.size()) > rows_.all().capacity()) split = {{}, {}, changed, {}, change};
+      std::vector<Index> columns = everything(n_);
       std::vector<double> total(n_, 0.0);
       in_parts(split.variable, n_, [&](Span<const Index> part, Index from) {
-        all_->fetch(part, rows_);
-        M_.add_rows(rows_, part, split.change.data() + from, span(columns), total.data());
+        rows_.all().fetch(part, fetched_);
+        M_.add_rows(fetched_, part, split.change.data() + from, span(columns), total.data());
       });
       std::vector<double> sum(which.size(), 0.0);
       in_parts(split.first, static_cast<Index>(which.size()), [&](Span<const Index> part, Index from) {
@@ -263,7 +218,8 @@ class Decomposition {
   template <class Work>
   void in_parts(const std::vector<Index>& rows, Index width, const Work& work) {
     Index n = static_cast<Index>(rows.size());
-    Index part = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(width + 1) * K_.cost())));
+    Index part =
+        std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(width + 1) * K_.cost())));
     for (Index from = 0; from < n && !lost_; from += part) {
       if (from > 0 && halted(std::nan("")))
         lost_ = true;
@@ -271,10 +227,6 @@ class Decomposition {
         work(span(rows).sub(from, std::min(from + part, n)), from);
     }
   }
-
-  static Span<const Index> span(const std::vector<Index>& v) { return {v.data(), static_cast<Index>(v.size())}; }
-
-  RowCache<T>& cache() { return **near_; }
 
   // --- optimality ---
 
@@ -350,36 +302,10 @@ class Decomposition {
     return r.empty() ? 1 : sum / double(r.size());
   }
 
-  bool halted(double violation) {
-    if (out_.n_iter >= set_.max_iter)
-      out_.status = Status::max_iter;
-    else if (seconds() >= set_.time_limit)
-      out_.status = Status::time_limit;
-    else if (asked(violation))
-      out_.status = Status::interrupted;
-    else
-      return false;
-    return true;
-  }
-
+  bool halted(double violation) { return watch_.halted(out_, violation, objective_); }
   bool stalled(double violation) {
-    bool progress = objective_ < best_ - 1e-14 * std::abs(best_) || violation < 0.99 * closest_;
-    idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
-    best_ = std::min(best_, objective_);
-    closest_ = std::min(closest_, violation);
-    Index sweep = 1 + 4 * m_ / std::max<Index>(1, static_cast<Index>(set_positions_.size()));
-    if (idle_rounds_ < kStalled * sweep) return false;
-    out_.status = Status::stalled;
-    return true;
-  }
-
-  // Asks the caller, at most some ten times a second.
-  bool asked(double violation) {
-    if (interrupted_) return true;
-    double now = seconds();
-    if (!set_.stop || now - last_asked_ < 0.08) return false;
-    last_asked_ = now;
-    return interrupted_ = set_.stop({out_.n_iter, violation, std::nan(""), -objective_, now});
+    const Index q = std::max<Index>(1, static_cast<Index>(set_positions_.size()));
+    return watch_.stalled(out_, violation, objective_, 1 + 4 * m_ / q);
   }
 
   // --- one round ---
@@ -388,11 +314,12 @@ class Decomposition {
   void choose(double violation) {
     std::vector<Index> last = std::move(set_positions_);
     set_positions_.clear();
-    Index quick = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
+    Index quick = std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
     // A set of q costs q^2 to build and saves passes over all m.
     Index fair = static_cast<Index>(2 * std::sqrt(double(m_))) / kLanes * kLanes;
-    Index size =
-        m_ <= kWhole && cache().capacity() >= m_ ? m_ : std::min({kBlock, fair, m_, cache().capacity(), quick});
+    Index size = m_ <= kWhole && rows_.active().capacity() >= m_
+                     ? m_
+                     : std::min({kBlock, fair, m_, rows_.active().capacity(), quick});
     std::vector<Index>& chosen = set_positions_;
     if (size == m_) {
       chosen.resize(m_);
@@ -409,7 +336,7 @@ class Decomposition {
       for (Index k = 0; k < m_; ++k)
         if (key_[k] > 0 || (can_grow(active_[k]) && can_fall(active_[k]))) chosen.push_back(k);
       double q = double(chosen.size());
-      if (q <= kTogether && q <= double(cache().capacity()) && q * q * sizeof(T) <= 0.25 * set_.memory) return;
+      if (q <= kTogether && q <= double(rows_.active().capacity()) && q * q * sizeof(T) <= 0.25 * set_.memory) return;
       together_ = false;
       chosen.clear();
     }
@@ -437,14 +364,14 @@ class Decomposition {
     Index q = static_cast<Index>(at.size());
     std::vector<Index> missing, data;
     for (Index r = 0; r < q; ++r)
-      if (!cache().kept(at[r])) missing.push_back(r), data.push_back(p_.rows[active_[at[r]]]);
+      if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(p_.rows[active_[at[r]]]);
     Index h = static_cast<Index>(missing.size());
     std::vector<T> block(static_cast<std::size_t>(h * h));
     if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
     for (Index a = 0; a < h; ++a)
       for (Index b = 0; b < h; ++b) local_.Q[missing[a] * local_.ld + missing[b]] = block[a * h + b];
     by_rows(q, [&](Index r) {
-      const T* row = cache().kept(at[r]);
+      const T* row = rows_.active().kept(at[r]);
       if (!row) return;
       for (Index c = 0; c < q; ++c) local_.Q[r * local_.ld + c] = row[at[c]];
       for (Index b : missing) local_.Q[b * local_.ld + r] = row[at[b]];
@@ -466,7 +393,7 @@ class Decomposition {
   void advance(double target) {
     const std::vector<Index>& at = set_positions_;
     Index q = static_cast<Index>(at.size());
-    if (q == m_) cache().fetch(span(at), rows_);
+    if (q == m_) rows_.active().fetch(span(at), fetched_);
     local_.resize(q);
     local_.entropy = p_.entropy;
     local_kernel();
@@ -491,7 +418,8 @@ class Decomposition {
       local_.groups.push_back(q);
     }
     Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : 50 * q + 1000);
-    last_steps_ = solve_local(local_, target, budget, [&] { return seconds() >= set_.time_limit || asked(target); });
+    last_steps_ = solve_local(local_, target, budget,
+                              [&] { return watch_.late() || watch_.asked(out_.n_iter, target, objective_); });
     out_.n_iter += last_steps_;
 
     std::vector<double> change;
@@ -519,9 +447,9 @@ class Decomposition {
   void follow(const std::vector<Index>& moved, const std::vector<double>& change) {
     std::vector<Index> variable(moved.size());
     for (std::size_t r = 0; r < moved.size(); ++r) variable[r] = active_[moved[r]];
-    Split split = by_use(moved, variable, change, cache(), used_);
-    cache().fetch(span(split.at), rows_);
-    M_.add_rows(rows_, span(split.variable), split.change.data(), span(active_), G_.data());
+    Split split = by_use(moved, variable, change, rows_.active(), used_);
+    rows_.active().fetch(span(split.at), fetched_);
+    M_.add_rows(fetched_, span(split.variable), split.change.data(), span(active_), G_.data());
     if (!split.first.empty()) M_.add_blocks(span(split.first), split.first_change.data(), span(active_), G_.data());
   }
 
@@ -574,8 +502,8 @@ class Decomposition {
       return;
     }
     if (m_ < n_) {
-      refresh(idle());
-      activate(everything());
+      refresh(the_rest(active_, n_));
+      activate(everything(n_));
     }
     out_.violation = measure();
     out_.multiplier = multipliers();
@@ -586,17 +514,15 @@ class Decomposition {
   const DualProblem& p_;
   const KernelBlocks<T>& K_;
   LabelKernel<T> M_;
-  std::unique_ptr<RowCache<T>>& all_;                    // rows over all columns
-  std::unique_ptr<RowCache<T>> some_, *near_ = nullptr;  // rows over the active columns; near_ is one of the two
+  RowStore<T> rows_;
   const Settings& set_;
   Team& team_;
   Index n_, m_ = 0;
-  Clock::time_point start_;
-  double last_asked_ = 0, objective_ = 0, smallest_margin_ = 0;
-  double best_ = std::numeric_limits<double>::infinity(), closest_ = best_;
+  Watch watch_;
+  double objective_ = 0, smallest_margin_ = 0;
   double last_violation_ = std::numeric_limits<double>::infinity();
-  Index idle_rounds_ = 0, last_steps_ = 0, n_moved_on_ = 0;
-  bool together_ = false, interrupted_ = false, polished_ = false,
+  Index last_steps_ = 0, n_moved_on_ = 0;
+  bool together_ = false, polished_ = false,
        lost_ = false;  // lost: stopped while the gradient was computed
   Solution out_;
   std::vector<double> diagonal_, reference_, t_;
@@ -605,7 +531,7 @@ class Decomposition {
   double stage_tol_ = 0.1;  // a first sample need not be solved exactly
   int n_stages_ = 0;
   std::vector<double> G_, key_, low_, high_;
-  std::vector<const T*> rows_;
+  std::vector<const T*> fetched_;
   LocalQp<T> local_;
 };
 

@@ -1,12 +1,13 @@
 #include "joint_decomposition.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "local_margins.hpp"
+#include "row_store.hpp"
 #include "score_kernel.hpp"
+#include "watch.hpp"
 
 namespace polymargin {
 
@@ -17,12 +18,9 @@ constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr double kCheap = 100;    // a value of fewer multiply-adds is computed sooner than fresh memory is had for it
 constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
 constexpr Index kPolished = 256;  // up to this size a solved problem is carried on to rounding error
-constexpr Index kLeastRows = 16;  // kept even where the memory budget is smaller
-constexpr Index kSample = 4096;   // a larger problem starts on a sample of this size
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;         // then everything stays active
-constexpr int kStalled = 30;  // sweeps, of a quarter of all examples, in which neither objective nor violation fell
 
 template <class T>
 class JointDecomposition {
@@ -32,12 +30,12 @@ class JointDecomposition {
       : p_(problem),
         K_(K),
         M_(problem, K, team),
-        all_(cache),
+        rows_(K, problem.rows, cache, settings.memory, team),
         set_(settings),
         team_(team),
         n_(problem.rows.size),
         T_(problem.classes),
-        start_(Clock::now()),
+        watch_(settings),
         local_(problem) {
     out_.alpha = std::move(b);
     diagonal_.resize(n_);
@@ -51,12 +49,12 @@ class JointDecomposition {
 
   Solution run() {
     const bool cold = std::all_of(out_.alpha.begin(), out_.alpha.end(), [](double a) { return a == 0; });
-    refresh(everything());
+    refresh(everything(n_));
     certify();
     objective_ = -out_.dual;
-    const bool large = n_ > 2 * kSample && cold;
+    const bool large = n_ > 2 * RowStore<T>::kSample && cold;
     if (large) stage_tol_ = 0.1;  // a first sample need not be solved exactly
-    activate(large ? sample() : everything());
+    activate(large ? sample() : everything(n_));
     for (Index round = 0; !lost_; ++round) {
       const double violation = measure();
       if (violation <= set_.tol && m_ == n_ && (polished_ || n_ > kPolished)) break;
@@ -65,7 +63,7 @@ class JointDecomposition {
         continue;
       }
       if (halted(violation) || stalled(violation)) break;
-      if (m_ > kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
+      if (m_ > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
       choose();
       const bool whole = static_cast<Index>(set_positions_.size()) == m_;
       polished_ = whole && n_ <= kPolished;
@@ -78,13 +76,10 @@ class JointDecomposition {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
   // Every k-th example of each class.
   std::vector<Index> sample() const {
     std::vector<Index> chosen;
-    const double keep = double(kSample) / double(n_);
+    const double keep = double(RowStore<T>::kSample) / double(n_);
     for (Index begin = 0, end = 0; begin < n_; begin = end) {
       while (end < n_ && p_.label[end] == p_.label[begin]) ++end;
       const Index size = end - begin, take = static_cast<Index>(std::ceil(size * keep));
@@ -99,12 +94,7 @@ class JointDecomposition {
   void activate(std::vector<Index> active) {
     active_ = std::move(active);
     m_ = static_cast<Index>(active_.size());
-    if (m_ == n_) {
-      need_all();
-      near_ = &all_;
-    } else {
-      need_some(data_rows(active_));
-    }
+    rows_.activate(active_);
     F_.resize(m_ * T_), A_.resize(m_ * T_);
     for (Index c = 0; c < T_; ++c)
       for (Index k = 0; k < m_; ++k) {
@@ -132,44 +122,6 @@ class JointDecomposition {
     double total = 0;
     for (Index c = 0; c < T_; ++c) total += std::abs(A_[c * m_ + k]);
     at_cap_[k] = p_.capped && total >= kAtCap * p_.upper[active_[k]];
-  }
-
-  std::vector<Index> data_rows(const std::vector<Index>& examples) const {
-    std::vector<Index> rows(examples.size());
-    for (std::size_t k = 0; k < examples.size(); ++k) rows[k] = p_.rows[examples[k]];
-    return rows;
-  }
-
-  // Memory is shared out 6 : 4 between rows over all columns and rows over the active ones.
-  void need_all() {
-    std::vector<Index> columns(p_.rows.begin(), p_.rows.end());
-    if (all_ && all_->columns() == columns) return;
-    all_ = std::make_unique<RowCache<T>>(K_, n_, (n_ > kSample ? 0.6 : 1.0) * set_.memory, kLeastRows, team_);
-    all_->reset(std::move(columns));
-  }
-  void need_some(std::vector<Index> columns) {
-    if (!some_) some_ = std::make_unique<RowCache<T>>(K_, n_, 0.4 * set_.memory, kLeastRows, team_);
-    some_->reset(std::move(columns));
-    near_ = &some_;
-  }
-  RowCache<T>& cache() { return **near_; }
-
-  static Span<const Index> span(const std::vector<Index>& v) { return {v.data(), static_cast<Index>(v.size())}; }
-  std::vector<Index> everything() const {
-    std::vector<Index> all(n_);
-    std::iota(all.begin(), all.end(), Index(0));
-    return all;
-  }
-
-  std::vector<Index> idle() const {
-    std::vector<Index> rest;
-    for (Index i = 0, k = 0; i < n_; ++i) {
-      if (k < m_ && active_[k] == i)
-        ++k;
-      else
-        rest.push_back(i);
-    }
-    return rest;
   }
 
   void scatter() {
@@ -205,10 +157,10 @@ class JointDecomposition {
   void widen() {
     std::vector<char> was_active(n_, 0);
     for (Index i : active_) was_active[i] = 1;
-    const Index most = std::max(m_, kSample);
+    const Index most = std::max(m_, RowStore<T>::kSample);
     scatter();
-    refresh(idle());
-    activate(everything());
+    refresh(the_rest(active_, n_));
+    activate(everything(n_));
     const double violation = measure();
     stage_tol_ = std::max(set_.tol, 0.1 * violation);
     if (violation <= set_.tol || ++n_stages_ > kStages) return;
@@ -221,7 +173,7 @@ class JointDecomposition {
     if (n_stages_ > kStages) return false;
     std::vector<Index> next = contenders(violation, std::vector<char>(n_, 1), m_);
     // Rows over all columns stay behind, so leaving them must bring more.
-    const Index most = near_ == &all_ ? m_ / 2 : 7 * m_ / 10;
+    const Index most = rows_.over_all() ? m_ / 2 : 7 * m_ / 10;
     if (static_cast<Index>(next.size()) > most || next.empty()) return false;
     std::vector<Index> keep;
     for (Index k = 0; k < m_ && keep.size() < next.size(); ++k)
@@ -232,10 +184,7 @@ class JointDecomposition {
         F_[c * m + k] = F_[c * m_ + keep[k]];
         A_[c * m + k] = A_[c * m_ + keep[k]];
       }
-    if (near_ == &all_)
-      need_some(data_rows(next));
-    else
-      some_->restrict_to(keep);
+    rows_.narrow(next, keep);
     active_ = std::move(next);
     m_ = m;
     F_.resize(m_ * T_), A_.resize(m_ * T_);
@@ -258,9 +207,8 @@ class JointDecomposition {
   void refresh(const std::vector<Index>& which) {
     const std::vector<Index> changed = changed_examples();
     if (!changed.empty() && !which.empty()) {
-      need_all();
-      Split split = by_use(changed, changed, *all_, seen_);
-      if (static_cast<Index>(split.at.size()) > all_->capacity()) split = {{}, {}, changed};
+      Split split = by_use(changed, changed, rows_.all(), seen_);
+      if (static_cast<Index>(split.at.size()) > rows_.all().capacity()) split = {{}, {}, changed};
       auto change_of = [&](Span<const Index> part) {
         ScoreChange change(T_);
         for (Index i : part) M_.add(change, i, out_.alpha.data() + i, reference_.data() + i, n_);
@@ -269,8 +217,8 @@ class JointDecomposition {
       const Index w = static_cast<Index>(which.size());
       std::vector<double> total(n_ * T_, 0.0), sum(w * T_, 0.0);
       in_parts(split.example, n_, [&](Span<const Index> part) {
-        all_->fetch(part, rows_);
-        M_.add_rows(rows_, change_of(part), n_, total.data());
+        rows_.all().fetch(part, fetched_);
+        M_.add_rows(fetched_, change_of(part), n_, total.data());
       });
       in_parts(split.first, w,
                [&](Span<const Index> part) { M_.add_blocks(change_of(part), span(which), sum.data()); });
@@ -284,8 +232,8 @@ class JointDecomposition {
   template <class Work>
   void in_parts(const std::vector<Index>& rows, Index width, const Work& work) {
     const Index n = static_cast<Index>(rows.size());
-    const Index part =
-        std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(width + 1) * (K_.cost() + double(T_)))));
+    const Index part = std::max<Index>(RowStore<T>::kLeastRows,
+                                       static_cast<Index>(kPatience / (double(width + 1) * (K_.cost() + double(T_)))));
     for (Index from = 0; from < n && !lost_; from += part) {
       if (from > 0 && halted(std::nan("")))
         lost_ = true;
@@ -335,36 +283,10 @@ class JointDecomposition {
       for (Index k = begin; k < end; ++k) ref_[k] += F_[c * m_ + k] / double(T_);
   }
 
-  bool halted(double violation) {
-    if (out_.n_iter >= set_.max_iter)
-      out_.status = Status::max_iter;
-    else if (seconds() >= set_.time_limit)
-      out_.status = Status::time_limit;
-    else if (asked(violation))
-      out_.status = Status::interrupted;
-    else
-      return false;
-    return true;
-  }
-
+  bool halted(double violation) { return watch_.halted(out_, violation, objective_); }
   bool stalled(double violation) {
-    const bool progress = objective_ < best_ - 1e-14 * std::abs(best_) || violation < 0.99 * closest_;
-    idle_rounds_ = progress ? 0 : idle_rounds_ + 1;
-    best_ = std::min(best_, objective_);
-    closest_ = std::min(closest_, violation);
-    const Index sweep = 1 + 4 * m_ / std::max<Index>(1, static_cast<Index>(set_positions_.size()));
-    if (idle_rounds_ < kStalled * sweep) return false;
-    out_.status = Status::stalled;
-    return true;
-  }
-
-  // Asks the caller, at most some ten times a second.
-  bool asked(double violation) {
-    if (interrupted_) return true;
-    const double now = seconds();
-    if (!set_.stop || now - last_asked_ < 0.08) return false;
-    last_asked_ = now;
-    return interrupted_ = set_.stop({out_.n_iter, violation, std::nan(""), -objective_, now});
+    const Index q = std::max<Index>(1, static_cast<Index>(set_positions_.size()));
+    return watch_.stalled(out_, violation, objective_, 1 + 4 * m_ / q);
   }
 
   // --- one round ---
@@ -375,12 +297,13 @@ class JointDecomposition {
     std::vector<Index> last = std::move(set_positions_);
     std::vector<Index>& chosen = set_positions_;
     chosen.clear();
-    const Index quick = std::max<Index>(kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
+    const Index quick =
+        std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
     const Index fair = static_cast<Index>(10 * std::sqrt(double(m_))) / kLanes * kLanes;
     const Index close = std::max<Index>(kLanes, kScores / T_ / kLanes * kLanes);
-    const Index size = m_ <= kWhole && cache().capacity() >= m_
+    const Index size = m_ <= kWhole && rows_.active().capacity() >= m_
                            ? m_
-                           : std::min({kBlock, std::max(fair, kLanes), close, m_, cache().capacity(), quick});
+                           : std::min({kBlock, std::max(fair, kLanes), close, m_, rows_.active().capacity(), quick});
     if (size == m_) {
       chosen.resize(m_);
       std::iota(chosen.begin(), chosen.end(), Index(0));
@@ -408,7 +331,7 @@ class JointDecomposition {
     const Index q = static_cast<Index>(at.size()), ld = local_.ld;
     std::vector<Index> missing, data;
     for (Index r = 0; r < q; ++r)
-      if (!cache().kept(at[r])) missing.push_back(r), data.push_back(p_.rows[active_[at[r]]]);
+      if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(p_.rows[active_[at[r]]]);
     const Index h = static_cast<Index>(missing.size());
     std::vector<T> block(static_cast<std::size_t>(h * h));
     if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
@@ -416,7 +339,7 @@ class JointDecomposition {
       for (Index b = 0; b < h; ++b) local_.K[missing[a] * ld + missing[b]] = block[a * h + b];
     for (Index r = 0; r < q; ++r) {
       std::fill(local_.K.begin() + r * ld + q, local_.K.begin() + (r + 1) * ld, T(0));
-      const T* row = cache().kept(at[r]);
+      const T* row = rows_.active().kept(at[r]);
       if (!row) continue;
       for (Index c = 0; c < q; ++c) local_.K[r * ld + c] = row[at[c]];
       for (Index b : missing) local_.K[b * ld + r] = row[at[b]];
@@ -426,7 +349,7 @@ class JointDecomposition {
   void advance(double target) {
     const std::vector<Index>& at = set_positions_;
     const Index q = static_cast<Index>(at.size());
-    if (q == m_) cache().fetch(span(at), rows_);
+    if (q == m_) rows_.active().fetch(span(at), fetched_);
     local_.resize(q);
     local_kernel();
     for (Index r = 0; r < q; ++r) {
@@ -438,7 +361,8 @@ class JointDecomposition {
       }
     }
     const Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : 50 * q + 1000);
-    out_.n_iter += local_.solve(target, budget, [&] { return seconds() >= set_.time_limit || asked(target); });
+    out_.n_iter +=
+        local_.solve(target, budget, [&] { return watch_.late() || watch_.asked(out_.n_iter, target, objective_); });
 
     std::vector<Index> moved, from;
     for (Index r = 0; r < q; ++r) {
@@ -481,7 +405,7 @@ class JointDecomposition {
   void follow(const std::vector<Index>& moved, const std::vector<double>& old) {
     std::vector<Index> example(moved.size());
     for (std::size_t j = 0; j < moved.size(); ++j) example[j] = active_[moved[j]];
-    const Split split = by_use(moved, example, cache(), used_);
+    const Split split = by_use(moved, example, rows_.active(), used_);
     ScoreChange kept(T_), first(T_);
     std::vector<double> now(T_);
     for (std::size_t j = 0, k = 0; j < moved.size(); ++j) {
@@ -490,8 +414,8 @@ class JointDecomposition {
       k += keep;
       M_.add(keep ? kept : first, example[j], now.data(), old.data() + j * T_, 1);
     }
-    cache().fetch(span(split.at), rows_);
-    M_.add_rows(rows_, kept, m_, F_.data());
+    rows_.active().fetch(span(split.at), fetched_);
+    M_.add_rows(fetched_, kept, m_, F_.data());
     if (!first.example.empty()) M_.add_blocks(first, span(active_), F_.data());
   }
 
@@ -527,8 +451,8 @@ class JointDecomposition {
       return;
     }
     if (m_ < n_) {
-      refresh(idle());
-      activate(everything());
+      refresh(the_rest(active_, n_));
+      activate(everything(n_));
     }
     out_.violation = measure();
     certify();
@@ -562,16 +486,13 @@ class JointDecomposition {
   const MarginProblem& p_;
   const KernelBlocks<T>& K_;
   ScoreKernel<T> M_;
-  std::unique_ptr<RowCache<T>>& all_;                    // rows over all columns
-  std::unique_ptr<RowCache<T>> some_, *near_ = nullptr;  // rows over the active columns; near_ is one of the two
+  RowStore<T> rows_;
   const Settings& set_;
   Team& team_;
   Index n_, m_ = 0, T_;
-  Clock::time_point start_;
-  double last_asked_ = 0, objective_ = 0;
-  double best_ = std::numeric_limits<double>::infinity(), closest_ = best_;
-  Index idle_rounds_ = 0;
-  bool interrupted_ = false, polished_ = false, lost_ = false;  // lost: stopped while the scores were computed
+  Watch watch_;
+  double objective_ = 0;
+  bool polished_ = false, lost_ = false;  // lost: stopped while the scores were computed
   Solution out_;
   std::vector<double> diagonal_, reference_;
   std::vector<char> used_, seen_, at_cap_;  // whose row was needed before, over the active and over all columns
@@ -580,7 +501,7 @@ class JointDecomposition {
   int n_stages_ = 0;
   std::vector<double> F_, A_;                                        // class by class over the active examples
   std::vector<double> ref_, low_, ridge_, label_, up_, down_, key_;  // per active example
-  std::vector<const T*> rows_;
+  std::vector<const T*> fetched_;
   LocalMargins<T> local_;
 };
 
