@@ -5,32 +5,9 @@
 #include <numeric>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include "kernel_rows.hpp"
 
 namespace polymargin {
-
-// Uninitialised memory: pages are touched when rows are written, so a large budget costs nothing until it is used.
-template <class T>
-class Pages {
- public:
-  explicit Pages(std::size_t count) : memory_(new T[count]) {
-#ifdef __linux__
-    // Large pages spare most of the page faults of a big matrix.
-    constexpr std::uintptr_t page = 1 << 21;
-    auto begin = (reinterpret_cast<std::uintptr_t>(memory_.get()) + page - 1) / page * page;
-    auto end = reinterpret_cast<std::uintptr_t>(memory_.get() + count) / page * page;
-    if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#endif
-  }
-  T* data() const { return memory_.get(); }
-
- private:
-  std::unique_ptr<T[]> memory_;
-};
 
 template <class T>
 class RowCache {
@@ -41,7 +18,7 @@ class RowCache {
     least = std::min(least, most);
     const double room = std::clamp(bytes / sizeof(T), double(least) * double(most), double(most) * double(most));
     reserved_ = static_cast<std::size_t>(room);
-    memory_ = std::make_unique<Pages<T>>(reserved_);
+    memory_.reset(new T[reserved_]);  // uninitialised: a page is taken when a row is written to it
   }
 
   // Begins anew with other columns, in the same memory: fresh pages cost more than the values that go there.
@@ -54,7 +31,7 @@ class RowCache {
 
   Index capacity() const { return capacity_; }
   // The row at this position if it is kept, else null.
-  const T* kept(Index p) const { return slot_[p] < 0 ? nullptr : memory_->data() + slot_[p] * m_; }
+  const T* kept(Index p) const { return slot_[p] < 0 ? nullptr : memory_.get() + slot_[p] * m_; }
   const std::vector<Index>& columns() const { return columns_.list; }
 
   // Pointers to the rows at these positions (at most `capacity` of them), valid until the next call.
@@ -69,7 +46,7 @@ class RowCache {
     }
     if (!missing_.empty()) load();
     rows.resize(at.size);
-    for (Index r = 0; r < at.size; ++r) rows[r] = memory_->data() + slot_[at[r]] * m_;
+    for (Index r = 0; r < at.size; ++r) rows[r] = memory_.get() + slot_[at[r]] * m_;
   }
 
   // Keeps the columns (and the rows) at these increasing positions; what was computed is moved, not lost.
@@ -81,8 +58,8 @@ class RowCache {
     std::vector<std::uint64_t> stamps;
     for (Index s = 0; s < used_; ++s) {
       if (owner[s] < 0 || renamed[owner[s]] < 0) continue;
-      const T* from = memory_->data() + s * m_;
-      T* to = memory_->data() + filled * m;
+      const T* from = memory_.get() + s * m_;
+      T* to = memory_.get() + filled * m;
       for (Index k = 0; k < m; ++k) to[k] = from[keep[k]];  // never ahead of what is still to be read
       kept.push_back(renamed[owner[s]]);
       stamps.push_back(stamp_[s]);
@@ -106,14 +83,14 @@ class RowCache {
     std::vector<Index> wanted(n);
     for (Index r = 0; r < n; ++r) wanted[r] = columns_.list[missing_[r]];
     if (n == m_ && used_ == 0 && capacity_ == m_) {
-      K_.gram({columns_.list.data(), m_}, memory_->data(), m_, team_);
+      K_.gram({columns_.list.data(), m_}, memory_.get(), m_, team_);
       for (Index r = 0; r < n; ++r) own(r, missing_[r]);
       used_ = n;
       return;
     }
     Index fresh = std::min(n, capacity_ - used_);
     if (fresh > 0) {
-      K_.block({wanted.data(), fresh}, columns_, memory_->data() + used_ * m_, m_, team_);
+      K_.block({wanted.data(), fresh}, columns_, memory_.get() + used_ * m_, m_, team_);
       for (Index r = 0; r < fresh; ++r) own(used_ + r, missing_[r]);
       used_ += fresh;
     }
@@ -127,7 +104,7 @@ class RowCache {
     for (Index r = fresh; r < n; ++r) {
       const Index in_block = (r - fresh) % few, s = victims[r - fresh];
       if (in_block == 0) K_.block({wanted.data() + r, std::min(few, n - r)}, columns_, block.data(), m_, team_);
-      std::copy(block.begin() + in_block * m_, block.begin() + (in_block + 1) * m_, memory_->data() + s * m_);
+      std::copy(block.begin() + in_block * m_, block.begin() + (in_block + 1) * m_, memory_.get() + s * m_);
       slot_[owner_[s]] = -1;
       own(s, missing_[r]);
     }
@@ -141,7 +118,7 @@ class RowCache {
   double packing_;  // bytes that the columns may take packed
   Index m_ = 0, capacity_ = 0, used_ = 0;
   std::size_t reserved_ = 0;
-  std::unique_ptr<Pages<T>> memory_;
+  std::unique_ptr<T[]> memory_;
   std::vector<Index> slot_, owner_, missing_;  // slot of a position, position in a slot
   std::vector<std::uint64_t> stamp_;
   std::uint64_t now_ = 0;
