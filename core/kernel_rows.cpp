@@ -15,8 +15,8 @@ constexpr Index kTaskRows = 512;          // rows a thread computes per packing 
 constexpr Index kSerial = 500000;         // multiplications under which threads cost more than they bring
 constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
 constexpr Index kMeanRows = 1024;
-constexpr Index kDirect =
-    16;  // up to so many features differences are squared directly: exact at any distance from the origin
+// Up to so many features differences are squared directly: exact at any distance from the origin.
+constexpr Index kDirect = 16;
 
 Term term_of(KernelKind kind, const Data& A, const Data& B) {
   if (kind == KernelKind::laplacian) return Term::distance;
