@@ -1,0 +1,69 @@
+// What all bindings share: arguments from Python, converted and checked, and arrays for the way back.
+//
+// Data in Python is a 2-D array (float32 or float64, elements of a row adjacent, read-only allowed) or a tuple
+// (values, indices, indptr, n_features), a CSR matrix with sorted indices. Nothing is copied.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "data.hpp"
+#include "kernel.hpp"
+#include "kernel_rows.hpp"
+
+namespace polymargin {
+
+namespace nb = nanobind;
+
+using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+Span<const T> span(const Vector<T>& v) {
+  return {v.data(), static_cast<Index>(v.shape(0))};
+}
+
+[[noreturn]] void refuse(const std::string& message);
+
+// A Data and the arrays that it looks into.
+struct HeldData {
+  Data data;
+  AnyArray x, indices, indptr;
+};
+
+HeldData data_of(nb::handle h, const char* name);
+// Rows from..to of X, without a copy.
+Data rows_of(Data X, Index from, Index to);
+void check_indices(Span<const Index> indices, Index n, const char* name);
+
+// The dict {kind, gamma, gammas, degree, coef0, offset, call}; only kind is needed. call(rows, cols) returns float64 values
+// of shape (len(rows), len(cols)). The dict must outlive the Kernel, which holds no reference of its own: copies of a
+// Kernel are made without the GIL.
+Kernel kernel_of(const nb::dict& parameters);
+void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index> rows, Span<const Index> cols);
+bool is_double(const std::string& dtype);
+
+// An uninitialised NumPy array: large ones get huge pages, which plain new does not.
+template <class T, class... Sizes>
+nb::ndarray<T, nb::c_contig, nb::device::cpu> empty(const char* dtype, Sizes... sizes) {
+  const nb::object made = nb::module_::import_("numpy").attr("empty")(nb::make_tuple(sizes...), dtype);
+  return nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(made);
+}
+
+inline nb::object as_vector(const std::vector<double>& v) {
+  auto out = empty<double>("float64", v.size());
+  std::copy(v.begin(), v.end(), out.data());
+  return nb::cast(out);
+}
+
+// What each file of bindings adds to the module.
+void bind_kernels(nb::module_& m);
+void bind_scores(nb::module_& m);
+void bind_solvers(nb::module_& m);
+
+}  // namespace polymargin

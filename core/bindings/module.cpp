@@ -1,0 +1,10 @@
+#include "arguments.hpp"
+
+NB_MODULE(_core, m) {
+  using namespace polymargin;
+  nb::set_leak_warnings(false);  // an interpreter that ends with a traceback in its hands is no leak of ours
+  m.doc() = "The compiled core: kernel blocks, solvers and scores.";
+  bind_kernels(m);
+  bind_scores(m);
+  bind_solvers(m);
+}

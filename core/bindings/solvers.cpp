@@ -1,0 +1,110 @@
+// The solvers.
+#include <algorithm>
+#include <string>
+
+#include "decomposition.hpp"
+#include "joint_decomposition.hpp"
+#include "training_rows.hpp"
+
+namespace polymargin {
+namespace {
+
+// Duals with one variable per example.
+class DualSolver {
+ public:
+  DualSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, double same, double other,
+             const std::string& dtype, double memory, int n_jobs)
+      : rows_(X, kernel, rows, dtype, memory, n_jobs), segments_(segments), same_(same), other_(other) {
+    const Span<const Index> s = span(segments_);
+    if (s.size < 2 || s[0] != 0 || s[s.size - 1] != rows_.rows().size || !std::is_sorted(s.begin(), s.end()))
+      refuse("segments must increase from 0 to the number of rows");
+  }
+
+  nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
+                 bool entropy, Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit,
+                 nb::object stop) {
+    DualProblem p;
+    p.rows = rows_.rows(), p.segments = span(segments_);
+    p.same = same_, p.other = other_;
+    p.linear = span(linear), p.upper = span(upper), p.ridge = span(ridge);
+    for (Index size : {p.linear.size, p.upper.size, p.ridge.size, span(alpha).size})
+      if (size != p.rows.size) refuse("linear, upper, ridge and alpha need one entry per row");
+    if (sum != "none" && sum != "total" && sum != "per_class") refuse("sum must be 'none', 'total' or 'per_class'");
+    p.sum = sum == "none" ? Sum::none : sum == "total" ? Sum::total : Sum::per_class;
+    p.entropy = entropy;
+    Settings settings;
+    settings.tol = tol, settings.relative = relative;
+    settings.max_iter = max_iter, settings.time_limit = time_limit;
+    return rows_.solve(p, span(alpha), settings, stop);
+  }
+
+  std::uint64_t evaluations() const { return rows_.evaluations(); }
+
+ private:
+  TrainingRows rows_;
+  Vector<Index> segments_;
+  double same_, other_;
+};
+
+// Duals with a variable per example and class.
+class MarginSolver {
+ public:
+  MarginSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> label, Index classes,
+               const std::string& reference, double own_target, bool capped, const std::string& dtype, double memory,
+               int n_jobs)
+      : rows_(X, kernel, rows, dtype, memory, n_jobs), label_(label) {
+    p_.rows = rows_.rows(), p_.label = span(label_), p_.classes = classes;
+    if (p_.label.size != p_.rows.size || !std::is_sorted(p_.label.begin(), p_.label.end()))
+      refuse("label needs one entry per row, and they must not decrease");
+    check_indices(p_.label, classes, "label");
+    if (reference != "own" && reference != "mean" && reference != "none")
+      refuse("reference must be 'own', 'mean' or 'none'");
+    p_.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
+    if (p_.reference == Reference::own && own_target > 0) refuse("a class has no margin over itself");
+    p_.own_target = own_target, p_.capped = capped;
+  }
+
+  nb::dict solve(Vector<double> upper, Vector<double> ridge, Vector<double> b, double tol, Index max_iter,
+                 double time_limit, nb::object stop) {
+    MarginProblem p = p_;
+    p.upper = span(upper), p.ridge = span(ridge);
+    if (p.upper.size != p.rows.size || p.ridge.size != p.rows.size) refuse("upper and ridge need one entry per row");
+    if (span(b).size != p.rows.size * p.classes) refuse("b needs one entry per class and row");
+    Settings settings;
+    settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
+    return rows_.solve(p, span(b), settings, stop);
+  }
+
+  std::uint64_t evaluations() const { return rows_.evaluations(); }
+
+ private:
+  TrainingRows rows_;
+  Vector<Index> label_;
+  MarginProblem p_;
+};
+
+}  // namespace
+
+void bind_solvers(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<DualSolver>(m, "DualSolver",
+                         "Solves duals with one variable per example on one set of rows, sorted by class.")
+      .def(nb::init<nb::object, nb::dict, Vector<Index>, Vector<Index>, double, double, const std::string&, double,
+                    int>(),
+           "X"_a, "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
+      .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
+           "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(),
+           "Minimise from the feasible point alpha; see core/dual_problem.hpp.")
+      .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
+  nb::class_<MarginSolver>(m, "MarginSolver",
+                           "Solves duals with a variable per example and class on one set of rows, sorted by class.")
+      .def(nb::init<nb::object, nb::dict, Vector<Index>, Vector<Index>, Index, const std::string&, double, bool,
+                    const std::string&, double, int>(),
+           "X"_a, "kernel"_a, "rows"_a, "label"_a, "classes"_a, "reference"_a, "own_target"_a, "capped"_a, "dtype"_a,
+           "memory"_a, "n_jobs"_a)
+      .def("solve", &MarginSolver::solve, "upper"_a, "ridge"_a, "b"_a, "tol"_a, "max_iter"_a, "time_limit"_a,
+           "stop"_a.none(), "Minimise from the feasible point b, class by class; see core/margin_problem.hpp.")
+      .def_prop_ro("evaluations", &MarginSolver::evaluations, "Kernel values computed so far.");
+}
+
+}  // namespace polymargin

@@ -1,0 +1,82 @@
+// Training rows with their kernel rows, as Python holds them from one solve to the next.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "row_cache.hpp"
+
+namespace polymargin {
+
+// One set of training rows with its kernel rows, for one solve after another.
+class TrainingRows {
+ public:
+  TrainingRows(nb::object X, nb::dict kernel, Vector<Index> rows, const std::string& dtype, double memory, int n_jobs)
+      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), memory_(memory), team_(n_jobs) {
+    const Kernel k = kernel_of(kernel_);
+    check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
+    if (is_double(dtype))
+      wide_ = std::make_unique<Rows<double>>(X_.data, k);
+    else
+      narrow_ = std::make_unique<Rows<float>>(X_.data, k);
+  }
+
+  Span<const Index> rows() const { return span(rows_); }
+  std::uint64_t evaluations() const { return wide_ ? wide_->K.evaluations() : narrow_->K.evaluations(); }
+
+  // stop(n_iter, violation, dual, seconds) -> bool is asked some ten times a second; so are signals.
+  template <class Problem>
+  nb::dict solve(const Problem& p, Span<const double> alpha, Settings settings, const nb::object& stop) {
+    settings.memory = memory_;
+    bool signalled = false;
+    settings.stop = [&](const Progress& now) {
+      const nb::gil_scoped_acquire gil;
+      try {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        return !stop.is_none() && nb::cast<bool>(stop(now.n_iter, now.violation, now.dual, now.seconds));
+      } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_KeyboardInterrupt)) throw;
+        return signalled = true;
+      }
+    };
+    Solution out;
+    {
+      const nb::gil_scoped_release free;
+      const std::vector<double> start(alpha.begin(), alpha.end());
+      out = wide_ ? polymargin::solve<double>(p, wide_->K, wide_->cache, start, settings, team_)
+                  : polymargin::solve<float>(p, narrow_->K, narrow_->cache, start, settings, team_);
+    }
+    static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
+    nb::dict result;
+    result["alpha"] = as_vector(out.alpha);
+    result["gradient"] = as_vector(out.gradient);
+    result["multiplier"] = as_vector(out.multiplier);
+    result["status"] = names[static_cast<int>(out.status)];
+    result["n_iter"] = out.n_iter;
+    result["violation"] = out.violation;
+    result["primal"] = out.primal;
+    result["dual"] = out.dual;
+    result["signalled"] = signalled;
+    return result;
+  }
+
+ private:
+  template <class T>
+  struct Rows {
+    Rows(const Data& X, const Kernel& k) : K(X, X, k) {}
+    KernelBlocks<T> K;
+    std::unique_ptr<RowCache<T>> cache;
+  };
+
+  HeldData X_;
+  nb::dict kernel_;
+  Vector<Index> rows_;
+  double memory_;
+  Team team_;
+  std::unique_ptr<Rows<double>> wide_;
+  std::unique_ptr<Rows<float>> narrow_;
+};
+
+}  // namespace polymargin
