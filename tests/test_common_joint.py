@@ -5,9 +5,11 @@ from margin_oracles import TABLE
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import JointSVC
+from polymargin.machines import KESLER_SOLVERS
 
 CONFIGURATIONS = [JointSVC(machine) for machine in TABLE] + [
     JointSVC("kesler", loss="squared_hinge"),
+    *(JointSVC("kesler", loss=loss, solver=solver) for solver, loss in KESLER_SOLVERS.items()),
     JointSVC("kesler", kernel="linear"),
     JointSVC("kesler", kernel="precomputed"),
     JointSVC("crammer-singer", kernel="linear", intercept="regularised"),

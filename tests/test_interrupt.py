@@ -71,6 +71,8 @@ def interrupted(model, X, y, after=0.6):
         dict(intercept="exact"),
         dict(verbose=2),
         dict(machine="kesler"),
+        dict(machine="kesler", solver="smo"),
+        dict(machine="kesler", loss="squared_hinge", solver="ksk"),
         dict(machine="atm", memory="1MB"),
     ],
     ids=str,

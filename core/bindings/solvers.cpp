@@ -1,9 +1,11 @@
 // The solvers.
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "decomposition.hpp"
 #include "joint_decomposition.hpp"
+#include "kesler_solvers.hpp"
 #include "training_rows.hpp"
 
 namespace polymargin {
@@ -64,15 +66,24 @@ class MarginSolver {
     p_.own_target = own_target, p_.capped = capped;
   }
 
-  nb::dict solve(Vector<double> upper, Vector<double> ridge, Vector<double> b, double tol, Index max_iter,
-                 double time_limit, nb::object stop) {
+  nb::dict solve(Vector<double> upper, Vector<double> ridge, Vector<double> b, const std::string& solver, double tol,
+                 Index max_iter, double time_limit, nb::object stop) {
     MarginProblem p = p_;
     p.upper = span(upper), p.ridge = span(ridge);
     if (p.upper.size != p.rows.size || p.ridge.size != p.rows.size) refuse("upper and ridge need one entry per row");
     if (span(b).size != p.rows.size * p.classes) refuse("b needs one entry per class and row");
     Settings settings;
     settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
-    return rows_.solve(p, span(b), settings, stop);
+    if (solver == "auto") return rows_.solve(p, span(b), settings, stop);
+    if (p.reference != Reference::own || p.capped) refuse("solver must be 'auto' for this problem");
+    KeslerProblem kesler{p, KeslerProblem::Method::smo};
+    if (solver != "smo") {
+      if (solver != "ksk" && solver != "mdm") refuse("solver must be 'auto', 'smo', 'ksk' or 'mdm'");
+      for (Index i = 0; i < p.rows.size; ++i)
+        if (!(p.ridge[i] > 0 && std::isinf(p.upper[i]))) refuse("the nearest point needs a ridge and no upper bound");
+      kesler.method = solver == "ksk" ? KeslerProblem::Method::ksk : KeslerProblem::Method::mdm;
+    }
+    return rows_.solve(kesler, span(b), settings, stop);
   }
 
   std::uint64_t evaluations() const { return rows_.evaluations(); }
@@ -102,8 +113,9 @@ void bind_solvers(nb::module_& m) {
                     const std::string&, double, int>(),
            "X"_a, "kernel"_a, "rows"_a, "label"_a, "classes"_a, "reference"_a, "own_target"_a, "capped"_a, "dtype"_a,
            "memory"_a, "n_jobs"_a)
-      .def("solve", &MarginSolver::solve, "upper"_a, "ridge"_a, "b"_a, "tol"_a, "max_iter"_a, "time_limit"_a,
-           "stop"_a.none(), "Minimise from the feasible point b, class by class; see core/margin_problem.hpp.")
+      .def("solve", &MarginSolver::solve, "upper"_a, "ridge"_a, "b"_a, "solver"_a, "tol"_a, "max_iter"_a,
+           "time_limit"_a, "stop"_a.none(),
+           "Minimise from the feasible point b, class by class; see core/margin_problem.hpp.")
       .def_prop_ro("evaluations", &MarginSolver::evaluations, "Kernel values computed so far.");
 }
 

@@ -152,6 +152,15 @@ def check_offered(parameter: str, value: str, offered: Iterable[str], machine: s
         )
 
 
+def check_solver(solver: str, loss: str, expected: str | None) -> None:
+    """Raise ValueError when a solver is for the dual of another loss; None: it takes any."""
+    if expected not in (None, loss):
+        raise ValueError(
+            f'solver="{solver}" expected loss="{expected}", and found loss="{loss}": change one of them, '
+            f'or use solver="auto"'
+        )
+
+
 def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed: bool) -> Any:
     """X as the core reads it: float32 or float64, rows contiguous, or CSR with sorted indices; copied only if need be.
 

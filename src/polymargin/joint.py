@@ -27,11 +27,12 @@ from .checks import (
     check_priors,
     check_rows,
     check_sample_weight,
+    check_solver,
     class_weights,
     column_moments,
     warn_if_badly_scaled,
 )
-from .machines import MACHINES
+from .machines import KESLER_SOLVERS, MACHINES
 from .progress import CALLER, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
@@ -43,7 +44,7 @@ CONSTRAINTS = {
     "nu": (NONE, Number("a number in (0, 1]", above=0.0, most=1.0)),
     "intercept": (Name(("auto", "none", "regularised", "exact")),),
     "priors": (NONE, Kind("an array with one number per class", (np.ndarray, list, tuple))),
-    "solver": (Name(("auto", "smo", "ksk", "mdm")),),
+    "solver": (Name(("auto", *KESLER_SOLVERS)),),
     **KERNEL,
     **RUN,
 }
@@ -108,8 +109,12 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     priors : array-like of shape (n_classes,), default=None
         For the exact intercept: class c has the share :math:`\pi_c` of the dual's sum, and
         :math:`\sum_c \pi_c b_c = 0`. None is 1/T for every class.
-    solver : {"auto"}, default="auto"
-        The method; every machine has one.
+    solver : {"auto", "smo", "ksk", "mdm"}, default="auto"
+        "auto" is the fastest, for every machine; all reach the same optimum. Kesler has the solvers of its paper [2]_
+        too, mostly for comparison: "smo" changes one variable at a time (hinge); "ksk" is the kernel
+        Schlesinger-Kozinec algorithm and "mdm" the second-order Mitchell-Demyanov-Malozemov algorithm for the point of
+        a convex hull nearest to the origin (squared hinge). "ksk" is slow: its gap falls like 1 / steps, as it only
+        ever adds to variables; it is there because it is the paper's.
     kernel : {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns their kernel values, of shape (n_X, n_Z).
     gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
@@ -122,7 +127,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         Factors on the weights of the rows of a class; "balanced" gives all classes the same total weight.
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in the unit of the margin (:math:`\nu` form: relative to
-        :math:`\rho`).
+        :math:`\rho`); for "ksk" and "mdm" the largest duality gap.
     max_iter : int, default=10_000_000
         Largest number of steps of the solver; ordinary data stay far below.
     time_limit : float, default=None
@@ -306,7 +311,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 progress=progress if progress.wanted else None,
             )
             if machine.margins:
-                solution = margins.solve(**problem, B0=start)
+                solution = margins.solve(**problem, solver=self.solver, B0=start)
             else:
                 priors = priors if shares is None else shares
                 solution = dual.solve(**problem, nu=self.nu, priors=priors, alpha0=start)
@@ -333,6 +338,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         check_offered("loss", self.loss, machine.losses, self.machine)
         check_offered("intercept", intercept, machine.intercepts, self.machine)
         check_offered("solver", self.solver, machine.solvers, self.machine)
+        check_solver(self.solver, self.loss, KESLER_SOLVERS.get(self.solver))
         for parameter in ("nu", "priors"):
             if getattr(self, parameter) is not None and not getattr(machine, parameter):
                 raise ValueError(

@@ -32,6 +32,9 @@ LOSSES = {
     "logistic": Loss(box=True, entropy=True, target=0.0),
 }
 
+# The solvers of paper 2 (Franc and Hlavac 2002), and the loss whose dual each one solves.
+KESLER_SOLVERS = {"smo": "hinge", "ksk": "squared_hinge", "mdm": "squared_hinge"}
+
 
 @dataclass(frozen=True)
 class Margins:
@@ -86,7 +89,10 @@ MACHINES = {
     ),
     # V[y, m] = e_y - e_m: the own class above every other one (Weston and Watkins 1999, Franc and Hlavac 2002).
     "kesler": Machine(
-        margins=Margins("own", square=1.0), losses=("hinge", "squared_hinge"), intercepts=("regularised", "none")
+        margins=Margins("own", square=1.0),
+        losses=("hinge", "squared_hinge"),
+        intercepts=("regularised", "none"),
+        solvers=("auto", *KESLER_SOLVERS),
     ),
     # The same with the largest slack only (Crammer and Singer 2001).
     "crammer-singer": Machine(margins=Margins("own", largest=True)),

@@ -33,6 +33,7 @@ def solve(
     loss: str,
     C: float,
     intercept: str,
+    solver: str,
     weight: np.ndarray,
     tol: float,
     max_iter: int,
@@ -60,7 +61,7 @@ def solve(
         )  # fmt: skip
         deadline = start + (np.inf if time_limit is None else time_limit)
         run = Run(core, tol, False, max_iter, deadline, progress)
-        return run, run.call(upper=upper, ridge=ridge, b=b.ravel(), tol=tol)
+        return run, run.call(upper=upper, ridge=ridge, b=b.ravel(), solver=solver, tol=tol)
 
     dtype = value_type(X, rows, kernel, strength, tol)
     begin = np.zeros((n_classes, len(y))) if B0 is None else variables(margins, B0[:, order], label, upper)
