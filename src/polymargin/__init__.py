@@ -1,7 +1,8 @@
 """Multiclass kernel support vector machines with one joint problem for all classes."""
 
 from .joint import JointSVC
+from .sensitivity import sensitivity_map
 
 __version__ = "0.1.0"
 
-__all__ = ["JointSVC", "__version__"]
+__all__ = ["JointSVC", "__version__", "sensitivity_map"]
