@@ -1,8 +1,8 @@
 """The data: each set is a function of a seed that gives training and test rows.
 
-Real sets (digits comes with scikit-learn; the others are read from the folder POLYMARGIN_DATA, one `<name>.npz` with
-X_train, y_train, X_test, y_test). Features are scaled by the range of the training rows: images to [0, 1] with one
-range for all pixels, measurements to [-1, 1] with one range per feature.
+Real sets come from `polymargin.datasets.load` (the folder POLYMARGIN_DATA), digits from scikit-learn. Features are
+scaled by the range of the training rows: images to [0, 1] with one range for all pixels, measurements to [-1, 1] with
+one range per feature.
 
 Artificial sets, after Jenssen et al. (2012), "Experiment on Controlled Artificial Data":
 
@@ -18,97 +18,44 @@ Artificial sets, after Jenssen et al. (2012), "Experiment on Controlled Artifici
 Seed 0 is measured; artificial sets are tuned on seeds 1 to 4, real sets on a part of their training rows.
 """
 
-import os
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
+from sklearn.datasets import load_digits
+
+from polymargin import datasets
+from polymargin.datasets import Dataset
 
 
-@dataclass
-class Dataset:
-    name: str
-    X_train: np.ndarray
-    y_train: np.ndarray
-    X_test: np.ndarray
-    y_test: np.ndarray
-
-    @property
-    def n_classes(self):
-        return len(np.unique(self.y_train))
-
-
-class Missing(Exception):
-    """A data set that is not on this machine, with the reason."""
-
-
-def scaled(X_train, X_test, low, per_feature):
+def scaled(D, low, per_feature):
     axis = 0 if per_feature else None
-    a, b = X_train.min(axis=axis), X_train.max(axis=axis)
+    a, b = D.X_train.min(axis=axis), D.X_train.max(axis=axis)
     width = np.where(b > a, b - a, 1)
-    return [low + (1 - low) * (X - a) / width for X in (X_train, X_test)]
+    X_train, X_test = (low + (1 - low) * (X.astype(float) - a) / width for X in (D.X_train, D.X_test))
+    return Dataset(D.name, X_train, D.y_train, X_test, D.y_test)
 
 
 def digits():
-    from sklearn.datasets import load_digits
-
     X, y = load_digits(return_X_y=True)
     p = np.random.default_rng(1).permutation(len(y))
     train, test = p[:1297], p[1297:]
-    return Dataset("digits", *_swap(*scaled(X[train], X[test], 0, False), y[train], y[test]))
-
-
-def _swap(X_train, X_test, y_train, y_test):
-    return X_train, y_train, X_test, y_test
+    return scaled(Dataset("digits", X[train], y[train], X[test], y[test]), 0, False)
 
 
 def stored(name, low, per_feature):
-    folder = os.environ.get("POLYMARGIN_DATA")
-    if not folder:
-        raise Missing(f"set POLYMARGIN_DATA to the folder that holds {name}.npz")
-    path = Path(folder) / f"{name}.npz"
-    if not path.exists():
-        raise Missing(f"no file {path}")
-    with np.load(path, allow_pickle=False) as z:
-        X_train, X_test = z["X_train"].astype(float), z["X_test"].astype(float)
-        y_train, y_test = z["y_train"], z["y_test"]
-    return Dataset(name, *_swap(*scaled(X_train, X_test, low, per_feature), y_train, y_test))
+    return scaled(datasets.load(name), low, per_feature)
 
 
-def _drawn(name, draw, T, per_class):
-    """A Dataset of `per_class` training and as many test points of each class, in random order."""
+def drawn(make):
+    """A Dataset of two draws of `make(T, random_state)`."""
 
-    def part(rng):
-        y = rng.permutation(np.repeat(np.arange(T), per_class))
-        return draw(rng, y), y
-
-    def make(seed):
+    def draw(name, T, seed=0):
         rng = np.random.default_rng([seed, T])
-        return Dataset(name, *part(rng), *part(rng))
+        return Dataset(name, *make(T, rng), *make(T, rng))
 
-    return make
-
-
-def circle(name, T, spread, seed=0):
-    radius = 0.5 / np.sin(np.pi / T)
-    angle = 2 * np.pi * np.arange(T) / T
-    centres = radius * np.column_stack([np.cos(angle), np.sin(angle)])
-    return _drawn(name, lambda rng, y: centres[y] + spread * rng.standard_normal((len(y), 2)), T, 5)(seed)
-
-
-def checker(name, T, seed=0, overlap=0.125):
-    side = int(np.ceil(np.sqrt(T)))
-    fields = np.column_stack(np.divmod(np.arange(T), side)).astype(float)
-    reach = 0.5 + overlap
-    return _drawn(name, lambda rng, y: fields[y] + rng.uniform(-reach, reach, (len(y), 2)), T, 10)(seed)
+    return draw
 
 
 def rows(name, T, seed=0):
-    rng = np.random.default_rng([seed, 8])
-    centres = rng.standard_normal((1000, 8))
-    y = rng.permutation(np.repeat(np.arange(1000), 20))
-    X = centres[y] + 0.3 * rng.standard_normal((len(y), 8))
-    y %= T
+    X, y = datasets.make_clusters(T, random_state=[seed, 8])
     return Dataset(name, X[:10_000], y[:10_000], X[10_000:], y[10_000:])
 
 
@@ -119,9 +66,9 @@ REAL = {
     "letter": lambda: stored("letter", -1, True),
 }
 ARTIFICIAL = {
-    "circle": lambda name, T, seed: circle(name, T, 0.35, seed),
-    "tight": lambda name, T, seed: circle(name, T, 0.2, seed),
-    "checker": checker,
+    "circle": drawn(lambda T, rng: datasets.make_circle(T, 5, 0.35, rng)),
+    "tight": drawn(lambda T, rng: datasets.make_circle(T, 5, 0.2, rng)),
+    "checker": drawn(lambda T, rng: datasets.make_checker(T, 10, 0.125, rng)),
     "rows": rows,
 }
 
@@ -148,4 +95,5 @@ def for_tuning(name):
 
     D = load(name)
     parts = train_test_split(D.X_train, D.y_train, test_size=0.25, random_state=0, stratify=D.y_train)
-    return [Dataset(name, *_swap(*parts))]
+    X_train, X_test, y_train, y_test = parts
+    return [Dataset(name, X_train, y_train, X_test, y_test)]

@@ -20,6 +20,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from polymargin.datasets import DatasetNotFound
+
 from . import datasets, objective, solvers
 from .objective import OURS, TARGETS
 
@@ -322,7 +324,7 @@ def main():
         else:
             try:
                 everything[name] = run_dataset(name, args.solvers.split(","), limit)
-            except datasets.Missing as reason:
+            except DatasetNotFound as reason:
                 console.print(f"{name}: skipped, {reason}\n")
                 continue
             rows = [{**here, **r} for r in everything[name].values()]

@@ -1,0 +1,3 @@
+from .command import app
+
+app(prog_name="python -m polymargin.papers")

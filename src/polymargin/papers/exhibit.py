@@ -1,0 +1,126 @@
+"""A table or figure of a paper as data: what is printed, how each cell is computed anew, and when ours is as good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+Place = tuple[str, str, str]  # row, column, measure
+Value = tuple[float, float | None]  # a mean and its standard deviation
+
+# What a measure is compared by. "low", "high": as good when not worse than printed by more than the printed standard
+# deviation, or one point where none is printed. "ratio": seconds, compared as ratio to the reference column of the
+# same row and run; as good when our ratio is not above the printed one. "info": shown, not judged.
+MEASURES = {
+    "error [%]": "low",
+    "accuracy [%]": "high",
+    "F1 [%]": "high",
+    "train [s]": "ratio",
+    "test [s]": "ratio",
+    "train + test [s]": "ratio",
+    "support vectors": "info",
+    "iterations": "info",
+    "evaluations": "info",
+    "correlation": "info",
+    "value": "info",
+}
+POINT = 1.0
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure.
+
+    ``printed`` maps (row, column, measure) to (value, standard deviation or None). ``compute(row, column, fast)``
+    returns our values, {measure: value or (value, deviation)}, for all measures of that place at once; after all of
+    them ``clock(row, column, fast, result)`` adds the running times, with the methods of a row one after the other.
+    ``own``: the columns that are the paper's own method. ``reference``: the column that times are divided by.
+    ``decided``: what the paper leaves open and how it is decided here. ``reasons``: (row, column, measure) or
+    (row, column) -> why ours is worse than printed, after a look.
+    """
+
+    paper: str
+    name: str  # "table 2", "figure 7"
+    title: str
+    where: str
+    printed: Mapping[Place, Value]
+    compute: Callable[[str, str, bool], dict]
+    own: tuple[str, ...]
+    clock: Callable[[str, str, bool, dict], dict] | None = None
+    reference: str | None = None
+    decided: tuple[str, ...] = ()
+    reasons: Mapping[tuple, str] = field(default_factory=dict)
+
+    def places(self) -> list[tuple[str, str]]:
+        """The (row, column) pairs, in the printed order: each is one computation."""
+        return list(dict.fromkeys((row, column) for row, column, _ in self.printed))
+
+    @property
+    def key(self) -> str:
+        return f"{self.paper}-{self.name.replace(' ', '-')}"
+
+
+def pair(value: float | Value) -> Value:
+    return tuple(value) if isinstance(value, tuple | list) else (value, None)
+
+
+def as_good(measure: str, printed: Value, ours: float) -> bool | None:
+    """Whether ours is at least as good as printed; None where a measure is not judged."""
+    value, deviation = printed
+    tolerance = (POINT if deviation is None else deviation) + 1e-9
+    return {
+        "low": ours <= value + tolerance,
+        "high": ours >= value - tolerance,
+        "ratio": ours <= value * (1 + 1e-9),
+        "info": None,
+    }[MEASURES[measure]]
+
+
+def compare(exhibit: Exhibit, results: Mapping[tuple[str, str], dict]) -> list[dict]:
+    """One record per printed cell: printed, ours, difference, verdict. Times become ratios to the reference column.
+
+    Cells without a result have ours = None. With a reference column, seconds of that column itself are left out.
+    """
+    records = []
+    for (row, column, measure), printed in exhibit.printed.items():
+        result = results.get((row, column), {})
+        value, deviation = pair(result[measure]) if measure in result else (None, None)
+        record = dict(paper=exhibit.paper, exhibit=exhibit.name, row=row, column=column, measure=measure)
+        if MEASURES[measure] == "ratio":
+            if exhibit.reference is None or column == exhibit.reference:
+                continue
+            base = results.get((row, exhibit.reference), {})
+            under = exhibit.printed.get((row, exhibit.reference, measure), (0.0, None))[0]
+            if not under:
+                continue
+            value = value / pair(base[measure])[0] if value is not None and measure in base else None
+            printed, deviation = (printed[0] / under, None), None
+            record["measure"] = f"{measure.removesuffix(' [s]')} time / {exhibit.reference}"
+        record |= dict(printed=printed[0], printed_sd=printed[1], ours=value, ours_sd=deviation)
+        record["difference"] = None if value is None else value - printed[0]
+        record["as_good"] = None if value is None else as_good(measure, printed, value)
+        record["own"] = column in exhibit.own
+        record["note"] = exhibit.reasons.get((row, column, measure), exhibit.reasons.get((row, column), ""))
+        records.append(record)
+    return records
+
+
+def table(text: str, columns: tuple[str, ...], measures: tuple[str, ...]) -> dict[Place, Value]:
+    """Read a printed table: one line per row, "name | cell | cell ...", each cell with its measures in turn.
+
+    "97.33 ± 3.44" is a value with its deviation, "-" an empty place.
+    """
+    printed: dict[Place, Value] = {}
+    for line in text.strip().splitlines():
+        row, *cells = (part.strip() for part in line.split("|"))
+        if len(cells) != len(columns):
+            raise ValueError(f"expected {len(columns)} cells in the line of {row!r}, and found {len(cells)}")
+        for column, cell in zip(columns, cells, strict=True):
+            values = cell.split(",")
+            if len(values) != len(measures):
+                raise ValueError(f"expected {len(measures)} values in {row!r}, {column!r}, and found {cell!r}")
+            for measure, value in zip(measures, values, strict=True):
+                if value.strip() != "-":
+                    mean, _, deviation = value.partition("±")
+                    printed[row, column, measure] = (float(mean), float(deviation) if deviation else None)
+    return printed

@@ -1,0 +1,114 @@
+"""What the experiments share: scaling, folds, the methods by name, and grid searches on one distance matrix."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC
+
+from ..datasets import Dataset, load
+from ..joint import JointSVC
+
+SEED = 0  # of every split and draw; the papers print none
+
+
+@cache
+def scaled(name: str) -> Dataset:
+    """The data set with every feature mapped to [-1, 1] by the range of its training rows (a constant one to 0)."""
+    D = load(name)
+    low, high = np.nanmin(D.X_train, axis=0), np.nanmax(D.X_train, axis=0)
+    middle, half = (high + low) / 2, np.where(high > low, (high - low) / 2, 1.0)
+    parts = [None if X is None else (X.astype(np.float64) - middle) / half for X in (D.X_train, D.X_test)]
+    return Dataset(name, parts[0], D.y_train, parts[1], D.y_test, D.source)
+
+
+def folds(y: np.ndarray, n: int = 10) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Stratified folds (training rows, test rows), the same for every method and parameter."""
+    with warnings.catch_warnings():
+        # Classes with fewer rows than folds are in the sets of the papers.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(StratifiedKFold(n, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y))
+
+
+def one_vs_rest(**parameters: Any) -> OneVsRestClassifier:
+    return OneVsRestClassifier(SVC(cache_size=500, **parameters))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "scatter": lambda **p: JointSVC("scatter", **p),
+    "crammer-singer": lambda **p: JointSVC("crammer-singer", **p),
+    "kesler, linear cost": lambda **p: JointSVC("kesler", **p),
+    "kesler, quadratic cost": lambda **p: JointSVC("kesler", loss="squared_hinge", **p),
+    "one-vs-rest": one_vs_rest,
+    "one-vs-one": lambda **p: SVC(cache_size=500, **p),
+}
+
+
+def n_support(model: Any) -> int:
+    """How many training patterns the model keeps, each counted once."""
+    if isinstance(model, JointSVC):
+        return int(model.n_support_.sum())
+    if hasattr(model, "estimators_"):
+        return len(np.unique(np.concatenate([e.support_ for e in model.estimators_])))
+    return len(model.support_)
+
+
+def path(method: str, K: np.ndarray, y: np.ndarray, Cs: Sequence[float]) -> Iterator[Any]:
+    """Models fitted to one kernel matrix along increasing C; joint machines start from the last solution."""
+    model = None
+    for C in Cs:
+        if isinstance(model, JointSVC):
+            model.set_params(C=C)
+        else:
+            model = METHODS[method](C=C, kernel="precomputed")
+            if isinstance(model, JointSVC):
+                model.set_params(warm_start=True, n_jobs=1 if len(K) < 2000 else None)
+        with warnings.catch_warnings():
+            # At the far corners of the grids a solver may stall at the limits of rounding: the model is still judged.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            yield model.fit(K, y)
+
+
+def grid_accuracy(
+    method: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    splits: Iterable[tuple[np.ndarray, np.ndarray]],
+    gammas: Sequence[float],
+    Cs: Sequence[float],
+) -> np.ndarray:
+    """Accuracies in percent, (gamma, C, split), of a method with the kernel exp(-gamma |x - z|^2)."""
+    D2 = euclidean_distances(X, squared=True)
+    splits = list(splits)
+    accuracy = np.empty((len(gammas), len(Cs), len(splits)))
+    for k, (train, test) in enumerate(splits):
+        within, across = D2[np.ix_(train, train)], D2[np.ix_(test, train)]
+        for g, gamma in enumerate(gammas):
+            K, K_test = np.exp(-gamma * within), np.exp(-gamma * across)
+            for c, model in enumerate(path(method, K, y[train], Cs)):
+                accuracy[g, c, k] = 100 * np.mean(model.predict(K_test) == y[test])
+    return accuracy
+
+
+def best(accuracy: np.ndarray) -> tuple[int, int]:
+    """Where the mean over the splits is largest; of equals the first, that is the widest kernel and the smallest C."""
+    return np.unravel_index(np.argmax(accuracy.mean(axis=2).round(9)), accuracy.shape[:2])
+
+
+def timed(call: Callable[[], Any], least: float = 0.05) -> tuple[float, Any]:
+    """(seconds of one call, its result); of short calls the shortest of several, to be rid of disturbances."""
+    seconds, result = [], None
+    while not seconds or (sum(seconds) < least and len(seconds) < 20):
+        begin = time.perf_counter()
+        result = call()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds), result

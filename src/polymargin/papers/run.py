@@ -1,0 +1,144 @@
+"""Run the experiments of the papers cell by cell, keep what is finished, and compare it with what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import time
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ..checks import nearest
+from ..datasets import DatasetNotFound
+from . import kesler, report
+from .exhibit import Exhibit, compare
+
+PAPERS = {"kesler": kesler}
+
+
+def exhibits(paper: str | None = None, table: int | None = None, figure: int | None = None) -> list[Exhibit]:
+    """The tables and figures that are meant: of one paper or of all, one of them or all."""
+    if paper is not None and paper not in PAPERS:
+        raise ValueError(f"expected a paper out of {', '.join(PAPERS)}, and found {paper!r}{nearest(paper, PAPERS)}")
+    if table is not None and figure is not None:
+        raise ValueError("expected a table or a figure, and found both: ask for one of them")
+    chosen = [e for name, module in PAPERS.items() if paper in (None, name) for e in module.EXHIBITS]
+    if table is None and figure is None:
+        return chosen
+    name = f"table {table}" if table is not None else f"figure {figure}"
+    found = [e for e in chosen if e.name == name]
+    if not found:
+        known = ", ".join(f"{e.paper} {e.name}" for e in chosen)
+        raise ValueError(f"expected one of {known}, and found no {name}")
+    return found
+
+
+def reproduce(
+    paper: str | None = None,
+    *,
+    table: int | None = None,
+    figure: int | None = None,
+    fast: bool = False,
+    times: bool = False,
+    out: str | os.PathLike = "papers-rerun",
+    console: Console | None = None,
+) -> list[dict]:
+    """Rerun tables and figures of the papers and put the results beside the printed ones.
+
+    Finished cells are kept in `out`, so that an interrupted run goes on where it stopped; the terminal shows a table,
+    and `out` gets a CSV file per table and one HTML page.
+
+    Parameters
+    ----------
+    paper : {"scatter", "kesler", "criteria", "core-vector", "isomap"}, default=None
+        None is all of them.
+    table, figure : int, default=None
+        The number of one table or figure; without them, all of the paper.
+    fast : bool, default=False
+        A reduced grid, for a first look and for tests; its results are kept apart.
+    times : bool, default=False
+        Compute nothing new; measure the running times of the finished cells again.
+    out : path, default="papers-rerun"
+        Folder of the results.
+    console : rich.console.Console, default=None
+        Where tables are printed.
+
+    Returns
+    -------
+    list of dict
+        One record per cell: paper, exhibit, row, column, measure, printed, printed_sd, ours, ours_sd, difference,
+        as_good (None where not judged), own (whether the column is the paper's own method) and note.
+    """
+    chosen = exhibits(paper, table, figure)
+    console = console or Console(width=max(120, Console().width))
+    folder = Path(out) / ("fast" if fast else "full")
+    records = []
+    for exhibit in chosen:
+        results = run(exhibit, folder / exhibit.key, fast, times, console)
+        cells = compare(exhibit, results)
+        report.show(exhibit, cells, console)
+        report.write_csv(folder / f"{exhibit.key}.csv", cells)
+        records += cells
+    page = folder / "index.html"
+    page.write_text(report.html([(e, compare(e, finished(folder / e.key))) for e in exhibits()], fast), "utf-8")
+    console.print(f"Results: {page}")
+    return records
+
+
+def run(exhibit: Exhibit, folder: Path, fast: bool, times: bool, console: Console) -> dict[tuple[str, str], dict]:
+    """All cells of a table or figure: those on disk as they are, the others computed and kept one by one.
+
+    Running times come last, so that the methods of a row are timed one after the other.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    results = finished(folder)
+    places = exhibit.places()
+    for number, (row, column) in enumerate(places, 1):
+        if (row, column) in results or times:
+            continue
+        begin = time.perf_counter()
+        try:
+            result = exhibit.compute(row, column, fast)
+        except DatasetNotFound as reason:
+            console.print(f"{exhibit.key}, {row}, {column}: left out, {reason}", highlight=False)
+            continue
+        seconds = time.perf_counter() - begin
+        keep(folder, row, column, result, seconds)
+        console.print(f"{exhibit.key} {number}/{len(places)}: {row}, {column} ({seconds:.1f} s)", highlight=False)
+    results = finished(folder)
+    for row, column in places if exhibit.clock else []:
+        result = results.get((row, column))
+        if result is None or ("clocked" in result and not times):
+            continue
+        seconds = exhibit.clock(row, column, fast, result)
+        keep(folder, row, column, result | seconds | {"clocked": True})
+    return finished(folder)
+
+
+def versions() -> dict[str, str]:
+    """What a stored result was computed with."""
+    packages = {name: version(name) for name in ("polymargin", "scikit-learn", "numpy", "scipy")}
+    return {**packages, "python": platform.python_version(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
+
+
+def keep(folder: Path, row: str, column: str, result: dict, seconds: float | None = None) -> None:
+    """Store a finished cell; the file appears only when it is complete."""
+    path = folder / (re.sub(r"[^\w.-]+", "_", f"{row}--{column}") + ".json")
+    if seconds is None:
+        seconds = json.loads(path.read_text("utf-8"))["seconds"]
+    record = dict(row=row, column=column, result=result, seconds=seconds, date=str(date.today()), **versions())
+    half = path.with_suffix(".part")
+    half.write_text(json.dumps(record, indent=1, default=float), "utf-8")
+    half.replace(path)
+
+
+def finished(folder: Path) -> dict[tuple[str, str], dict]:
+    """The stored cells: {(row, column): {measure: value}}."""
+    records: list[dict[str, Any]] = [json.loads(p.read_text("utf-8")) for p in sorted(folder.glob("*.json"))]
+    return {(r["row"], r["column"]): r["result"] for r in records}

@@ -1,0 +1,196 @@
+"""The papers, rerun: printed tables, the rule of comparison, the store, and the fast path of every table."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from polymargin.papers import PAPERS, exhibits, reproduce, run
+from polymargin.papers.command import app
+from polymargin.papers.exhibit import MEASURES, Exhibit, as_good, compare, table
+from polymargin.papers.protocol import best, folds, grid_accuracy, scaled
+
+
+def offline(**parameters):
+    raise OSError("the tests do not use the network")
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+
+
+def quiet():
+    return Console(file=io.StringIO(), width=160)
+
+
+def test_reading_a_printed_table():
+    printed = table("iris | 97.3 ± 3.4, 5 | -, 7\nwine | 98, 1 | 99 ± 1, 2", ("a", "b"), ("accuracy [%]", "value"))
+    assert printed["iris", "a", "accuracy [%]"] == (97.3, 3.4)
+    assert ("iris", "b", "accuracy [%]") not in printed
+    assert printed["wine", "b", "value"] == (2.0, None)
+    with pytest.raises(ValueError, match="expected 2 cells"):
+        table("iris | 1", ("a", "b"), ("value",))
+    with pytest.raises(ValueError, match="expected 2 values"):
+        table("iris | 1", ("a",), ("value", "error [%]"))
+
+
+@pytest.mark.parametrize(
+    "measure, printed, ours, expected",
+    [
+        ("accuracy [%]", (97.0, 3.0), 94.0, True),
+        ("accuracy [%]", (97.0, 3.0), 93.9, False),
+        ("accuracy [%]", (97.0, None), 96.0, True),
+        ("accuracy [%]", (97.0, None), 95.9, False),
+        ("error [%]", (2.0, None), 3.0, True),
+        ("error [%]", (2.0, None), 3.1, False),
+        ("error [%]", (2.0, 0.5), 2.6, False),
+        ("train [s]", (0.5, None), 0.5, True),
+        ("train [s]", (0.5, None), 0.6, False),
+        ("support vectors", (50, None), 500, None),
+    ],
+)
+def test_as_good_within_the_printed_deviation_or_a_point(measure, printed, ours, expected):
+    assert as_good(measure, printed, ours) is expected
+
+
+def toy(compute, **parts):
+    printed = table("one | 90, 2 | 80, 8\ntwo | 70, 1 | 60, 3", ("ours", "base"), ("accuracy [%]", "train [s]"))
+    settings = dict(paper="toy", name="table 1", title="", where="", own=("ours",), reference="base")
+    return Exhibit(printed=printed, compute=compute, **(settings | parts))
+
+
+def test_times_are_compared_as_ratios_to_the_reference():
+    results = {("one", "ours"): {"train [s]": 0.1}, ("one", "base"): {"train [s]": 0.2, "accuracy [%]": (85.0, 1.5)}}
+    cells = {(c["row"], c["column"], c["measure"]): c for c in compare(toy(None), results)}
+    cell = cells["one", "ours", "train time / base"]
+    assert cell["printed"] == 2 / 8 and cell["ours"] == 0.5 and cell["as_good"] is False and cell["own"]
+    assert not any(column == "base" and "time" in measure for _, column, measure in cells)
+    cell = cells["one", "base", "accuracy [%]"]
+    assert cell["difference"] == 5 and cell["ours_sd"] == 1.5 and cell["as_good"] and not cell["own"]
+    assert cells["two", "ours", "accuracy [%]"]["ours"] is None
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    seen = []
+
+    def compute(row, column, fast):
+        if len(seen) == 2 and "stopped" not in seen:
+            seen.append("stopped")
+            raise KeyboardInterrupt
+        seen.append((row, column))
+        return {"accuracy [%]": (90.0, 1.0), "train [s]": 1.0}
+
+    exhibit = toy(compute)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(exhibit, tmp_path, False, False, quiet())
+    assert seen == [("one", "ours"), ("one", "base"), "stopped"]
+    assert not list(tmp_path.glob("*.part"))
+    results = run.run(exhibit, tmp_path, False, False, quiet())
+    assert seen[3:] == [("two", "ours"), ("two", "base")]
+    assert set(results) == set(exhibit.places())
+    stored = json.loads((tmp_path / "one--ours.json").read_text())
+    assert {"date", "polymargin", "numpy", "machine", "seconds"} <= set(stored)
+
+
+def test_times_are_measured_after_the_cells_and_again_when_asked(tmp_path):
+    seen = []
+
+    def compute(row, column, fast):
+        seen.append(row)
+        return {"accuracy [%]": 90.0}
+
+    def clock(row, column, fast, result):
+        seen.append(f"clock {column}")
+        return {"train [s]": float(len(seen))}
+
+    exhibit = toy(compute, clock=clock)
+    results = run.run(exhibit, tmp_path, False, False, quiet())
+    clocks = ["clock ours", "clock base"] * 2
+    assert seen == ["one", "one", "two", "two", *clocks]
+    assert results["one", "ours"]["train [s]"] == 5
+    assert run.run(exhibit, tmp_path, False, False, quiet()) == results and len(seen) == 8
+    assert run.run(exhibit, tmp_path, False, True, quiet())["one", "ours"]["train [s]"] == 9
+    assert seen[8:] == clocks
+
+
+@pytest.mark.parametrize("exhibit", exhibits(), ids=lambda e: e.key)
+def test_every_exhibit_is_complete(exhibit):
+    assert exhibit.printed and exhibit.title and exhibit.where
+    assert {measure for _, _, measure in exhibit.printed} <= set(MEASURES)
+    columns = {column for _, column, _ in exhibit.printed}
+    assert set(exhibit.own) <= columns and exhibit.reference in {None, *columns}
+    assert all(set(place) <= {part for key in exhibit.printed for part in key} for place in exhibit.reasons)
+
+
+def test_what_is_asked_for_is_found_or_named():
+    assert {e.paper for e in exhibits()} == set(PAPERS)
+    assert [e.name for e in exhibits("kesler", table=2)] == ["table 2"]
+    with pytest.raises(ValueError, match='did you mean "kesler"'):
+        exhibits("kessler")
+    with pytest.raises(ValueError, match="found no table 99"):
+        exhibits("kesler", table=99)
+    with pytest.raises(ValueError, match="found both"):
+        exhibits("kesler", table=1, figure=2)
+
+
+def test_scaling_maps_the_training_rows_to_the_box():
+    X = scaled("wine").X_train
+    assert np.allclose(X.min(axis=0), -1) and np.allclose(X.max(axis=0), 1)
+
+
+def test_the_grid_is_that_of_fits_one_by_one():
+    """A kernel matrix cut from distances, warm starts along C: the accuracies of plain fits."""
+    from polymargin.papers.protocol import METHODS
+
+    D = scaled("wine")
+    splits, gammas, Cs = folds(D.y_train, 4)[:2], (0.05, 1.0), (0.1, 10.0)
+    for method in METHODS:
+        accuracy = grid_accuracy(method, D.X_train, D.y_train, splits, gammas, Cs)
+        for g, gamma in enumerate(gammas):
+            for c, C in enumerate(Cs):
+                for k, (train, test) in enumerate(splits):
+                    model = METHODS[method](C=C, gamma=gamma).fit(D.X_train[train], D.y_train[train])
+                    score = 100 * model.score(D.X_train[test], D.y_train[test])
+                    assert abs(accuracy[g, c, k] - score) < 100 * 1.5 / len(test)  # one row at a tie, at most
+    assert best(np.array([[[1.0, 3.0]], [[4.0, 2.0]]])) == (1, 0)
+
+
+@pytest.fixture(scope="module")
+def kesler_folder(tmp_path_factory):
+    """The fast run of Franc and Hlaváč's table 2, on the sets that come with scikit-learn or are at hand."""
+    folder = tmp_path_factory.mktemp("kesler")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sklearn.datasets.fetch_openml", offline)
+        reproduce("kesler", table=2, fast=True, out=folder, console=quiet())
+    return folder
+
+
+def test_kesler_is_comparable_with_one_vs_rest(kesler_folder):
+    """The claim of Franc and Hlaváč's abstract."""
+    records = reproduce("kesler", table=2, fast=True, out=kesler_folder, console=quiet())
+    errors = {(r["row"], r["column"]): r["ours"] for r in records if r["measure"] == "error [%]"}
+    for row in ("iris", "wine"):
+        base = errors[row, "one-vs-rest"]
+        assert base < 8
+        for cost in ("kesler, linear cost", "kesler, quadratic cost"):
+            assert abs(errors[row, cost] - base) <= 2
+
+
+def test_the_command_shows_and_writes_tables(kesler_folder):
+    answer = CliRunner().invoke(app, ["kesler", "--table", "2", "--fast", "--out", str(kesler_folder)])
+    assert answer.exit_code == 0, answer.output
+    assert "cells as good as printed" in answer.output
+    with open(kesler_folder / "fast" / "kesler-table-2.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {"iris", "wine"} <= {r["row"] for r in rows if r["ours"]}
+    page = (kesler_folder / "fast" / "index.html").read_text("utf-8")
+    assert "Franc and Hlaváč" in page and "http" not in page
+
+
+def test_a_wrong_name_is_a_usage_error():
+    assert CliRunner().invoke(app, ["nonsense"]).exit_code == 2
