@@ -14,7 +14,7 @@ import polymargin
 from polymargin import demo
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/index.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 
 def blocks(document, language):
@@ -42,7 +42,7 @@ def test_make_targets_exist(document):
     text = (ROOT / document).read_text()
     named = set(re.findall(r"`make ([a-z]+)", text)) | set(re.findall(r"^make ([a-z]+)", text, re.MULTILINE))
     assert named <= targets, f"{document} names make targets that do not exist: {named - targets}"
-    if document != "docs/index.md":
+    if not document.startswith("docs/"):
         assert {"demo", "test"} <= named
 
 
@@ -53,9 +53,16 @@ def test_named_files_exist(document):
     assert not missing, f"{document} names files that do not exist: {missing}"
 
 
-@pytest.mark.parametrize("name", [m.name for m in pkgutil.iter_modules(polymargin.__path__) if m.name != "_core"])
+MODULES = [
+    m.name
+    for m in pkgutil.walk_packages(polymargin.__path__, "polymargin.")
+    if not m.name.endswith(("_core", "__main__"))
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
-    module = importlib.import_module(f"polymargin.{name}")
+    module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).failed == 0
 
 
