@@ -92,7 +92,7 @@ class KeslerSolver {
 
   // --- the scores of every example, F[j,c], and of each the variable that is first in turn ---
 
-  // Scores of the starting point, from its rows a few at a time. A cold nearest point is the vertex nearest to the origin.
+  // Scores of the starting point, from its rows a few at a time. A cold start is the vertex nearest to the origin.
   void begin() {
     if (min_norm() && std::all_of(a_.begin(), a_.end(), [](double a) { return a == 0; })) {
       const Index i = std::min_element(q_.begin(), q_.end()) - q_.begin();

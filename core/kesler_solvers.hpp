@@ -6,7 +6,7 @@
 //   Q[(i,m),(j,p)] = <e_yi - e_m, e_yj - e_p> (k(x_i, x_j) + b0) + [(i,m) == (j,p)] r_i
 //
 //   smo        max 1'a - 1/2 a'Qa,  a <= u    the variable whose own step gains most, and that step
-//   ksk, mdm   min v'Qv / (1'v)^2,  v >= 0    the point of a convex hull nearest to the origin, r > 0 and no upper bound;
+//   ksk, mdm   min v'Qv / (1'v)^2,  v >= 0    the point of a convex hull nearest to the origin, r > 0, no upper bound;
 //                                             a = v 1'v / v'Qv then solves max 1'a - 1/2 a'Qa
 //   ksk        towards the vertex with the smallest Qv: v_t grows, nothing else changes. A vertex that should not be
 //              there only fades as the others grow, so the gap falls like 1 / steps

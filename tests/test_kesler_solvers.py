@@ -211,3 +211,45 @@ def test_rows_that_are_alike(solver):
     est = fit(solver, X, y, tol=1e-2)
     assert est.status_ == "solved"
     assert est.primal_objective_ == pytest.approx(problem(est, X, y).primal().value, rel=1e-6)
+
+
+def first_steps(solver, K, y, C, n_steps):
+    """The dual value after so many steps of the plain algorithm, on the matrix of all variables."""
+    i, m = (part.ravel() for part in np.meshgrid(np.arange(len(y)), np.arange(y.max() + 1), indexing="ij"))
+    i, m = i[m != y[i]], m[m != y[i]]
+    Q = (K[i][:, i] + 1) * (
+        (y[i][:, None] == y[i]) * 1 + (m[:, None] == m) - (y[i][:, None] == m) - (m[:, None] == y[i])
+    )
+    if solver == "smo":
+        a = np.zeros(len(i))
+        for _ in range(n_steps):
+            g = 1 - Q @ a
+            v = np.where(g > 0, np.where(a < C, g, 0), np.where(a > 0, -g, 0))
+            t = np.argmax(v**2 / np.diag(Q))
+            a[t] = np.clip(a[t] + g[t] / Q[t, t], 0, C)
+        return a.sum() - a @ Q @ a / 2
+    Q = Q + np.eye(len(i)) / (2 * C)
+    a = np.eye(len(i))[np.argmin(np.diag(Q))]
+    for _ in range(n_steps):
+        h = Q @ a
+        t = np.argmin(h)
+        if solver == "ksk":  # the nearest point of the segment to vertex t
+            s = np.clip((a @ h - h[t]) / (a @ h - 2 * h[t] + Q[t, t]), 0, 1)
+            a = (1 - s) * a + s * np.eye(len(i))[t]
+        else:
+            slope, bend = h - h[t], np.maximum(Q[t, t] + np.diag(Q) - 2 * Q[t], 1e-12)
+            s = np.minimum(slope / bend, a)
+            j = np.argmax(s * (slope - s * bend / 2))
+            a[t], a[j] = a[t] + s[j], a[j] - s[j]
+    return 1 / (2 * a @ Q @ a)
+
+
+@every_solver
+def test_steps_are_those_of_the_plain_algorithm(solver):
+    X, y = blobs([9, 14, 7, 12], 3, seed=7, spread=0.8)
+    X *= np.linspace(0.5, 1.5, len(y))[:, None]  # linear kernel: no two variables alike, so there are no ties
+    for n_steps in (1, 2, 7, 60):
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            est = fit(solver, X, y, kernel="linear", C=0.2, tol=1e-12, max_iter=n_steps)
+        assert est.n_iter_ == n_steps
+        assert est.dual_objective_ == pytest.approx(first_steps(solver, linear(X, X), y, 0.2, n_steps), rel=1e-9)

@@ -10,7 +10,8 @@ from oracles import binary_svc, linear, rbf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from polymargin import JointSVC
+from polymargin import JointSVC, _core
+from polymargin.kernels import as_data, record
 from polymargin.machines import MACHINES
 
 MACHINE_LOSSES = [(m, loss) for m in TABLE for loss in MACHINES[m].losses]
@@ -271,3 +272,22 @@ def test_attributes():
         fit("llw", X, y, loss="logistic")
     with pytest.raises(ValueError, match='machine="kesler" expected nu=None'):
         fit("kesler", X, y, nu=0.5)
+
+
+@pytest.mark.parametrize("machine", ["kesler", "ats"])
+def test_what_rounds_to_its_bound_still_moves(machine):
+    """A start within the float32 rounding error of the bounds, which are the solution where C is small."""
+    X, y, _ = small()
+    C, row = 1e-3, MACHINES[machine].margins
+    order = np.argsort(y, kind="stable")
+    core = _core.MarginSolver(
+        as_data(X), record("rbf", 0.4, 3, 0.0, X, X), order, y[order], 5, row.reference,
+        0.0 if row.own_target is None else row.own_target(5), row.largest, "float32", 1e8, 1,
+    )  # fmt: skip
+    own = np.arange(5)[:, None] == y[order]
+    at_bound = np.where(own, 0.0 if row.own_target is None else C, -C)
+    out = core.solve(
+        np.full(len(y), C), np.zeros(len(y)), (1 - 1e-9) * at_bound.ravel(), "auto", 1e-3, 10**6, np.inf, None
+    )
+    assert out["status"] == "solved" and out["violation"] <= 1e-3
+    np.testing.assert_array_equal(out["alpha"].reshape(5, -1), at_bound)
