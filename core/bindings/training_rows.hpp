@@ -7,6 +7,7 @@
 
 #include "arguments.hpp"
 #include "row_cache.hpp"
+#include "running.hpp"
 
 namespace polymargin {
 
@@ -26,21 +27,11 @@ class TrainingRows {
   Span<const Index> rows() const { return span(rows_); }
   std::uint64_t evaluations() const { return wide_ ? wide_->K.evaluations() : narrow_->K.evaluations(); }
 
-  // stop(n_iter, violation, dual, seconds) -> bool is asked some ten times a second; so are signals.
   template <class Problem>
   nb::dict solve(const Problem& p, Span<const double> alpha, Settings settings, const nb::object& stop) {
     settings.memory = memory_;
     bool signalled = false;
-    settings.stop = [&](const Progress& now) {
-      const nb::gil_scoped_acquire gil;
-      try {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        return !stop.is_none() && nb::cast<bool>(stop(now.n_iter, now.violation, now.dual, now.seconds));
-      } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_KeyboardInterrupt)) throw;
-        return signalled = true;
-      }
-    };
+    settings.stop = asking(stop, signalled);
     Solution out;
     {
       const nb::gil_scoped_release free;
@@ -48,17 +39,10 @@ class TrainingRows {
       out = wide_ ? polymargin::solve<double>(p, wide_->K, wide_->cache, start, settings, team_)
                   : polymargin::solve<float>(p, narrow_->K, narrow_->cache, start, settings, team_);
     }
-    static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
-    nb::dict result;
+    nb::dict result = report(out, signalled);
     result["alpha"] = as_vector(out.alpha);
     result["gradient"] = as_vector(out.gradient);
     result["multiplier"] = as_vector(out.multiplier);
-    result["status"] = names[static_cast<int>(out.status)];
-    result["n_iter"] = out.n_iter;
-    result["violation"] = out.violation;
-    result["primal"] = out.primal;
-    result["dual"] = out.dual;
-    result["signalled"] = signalled;
     return result;
   }
 

@@ -1,0 +1,75 @@
+// The solver in weight space, for linear kernels.
+#include <string>
+#include <utility>
+
+#include "linear_margins.hpp"
+#include "running.hpp"
+
+namespace polymargin {
+namespace {
+
+class LinearMarginSolver {
+ public:
+  LinearMarginSolver(nb::object X, Vector<Index> rows, Vector<Index> label, Index classes, bool capped, double offset,
+                     Vector<double> target, int n_jobs)
+      : X_(data_of(X, "X")), rows_(rows), label_(label), target_(target), team_(n_jobs) {
+    p_.X = X_.data, p_.rows = span(rows_), p_.label = span(label_), p_.classes = classes;
+    p_.capped = capped, p_.offset = offset, p_.target = span(target_);
+    check_indices(p_.rows, p_.X.n, "rows");
+    check_indices(p_.label, classes, "label");
+    if (p_.label.size != p_.rows.size) refuse("label needs one entry per row");
+    if (p_.target.size != 0 && p_.target.size != classes * classes)
+      refuse("target must be empty or have one entry per pair of classes");
+    if (!(offset >= 0)) refuse("offset must be at least 0");
+  }
+
+  nb::dict solve(Vector<double> upper, Vector<double> ridge,
+                 nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> D, double tol, std::uint64_t seed,
+                 Index max_iter, double time_limit, nb::object stop) {
+    LinearMargins p = p_;
+    p.upper = span(upper), p.ridge = span(ridge);
+    if (p.upper.size != p.rows.size || p.ridge.size != p.rows.size) refuse("upper and ridge need one entry per row");
+    if (static_cast<Index>(D.shape(0)) != p.rows.size || static_cast<Index>(D.shape(1)) != p.classes)
+      refuse("D needs one row per example and one column per class");
+    Settings settings;
+    settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
+    bool signalled = false;
+    settings.stop = asking(stop, signalled);
+    auto workspace = empty<double>("float64", weights_size(p));
+    auto w = empty<double>("float64", p.classes, p.X.d), b = empty<double>("float64", p.classes);
+    Solution out;
+    {
+      const nb::gil_scoped_release free;
+      out = polymargin::solve(p, D.data(), workspace.data(), w.data(), b.data(), seed, settings, team_);
+    }
+    nb::dict result = report(out, signalled);
+    result["weights"] = nb::cast(w);
+    result["intercept"] = nb::cast(b);
+    return result;
+  }
+
+ private:
+  HeldData X_;
+  Vector<Index> rows_, label_;
+  Vector<double> target_;
+  Team team_;
+  LinearMargins p_;
+};
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<LinearMarginSolver>(
+      m, "LinearMarginSolver",
+      "Solves linear machines whose own class shall exceed every other one, in weight space (core/linear_margins.hpp). "
+      "target is empty (margins of 1) or a flat classes x classes matrix: the margin of class y over class c.")
+      .def(nb::init<nb::object, Vector<Index>, Vector<Index>, Index, bool, double, Vector<double>, int>(), "X"_a,
+           "rows"_a, "label"_a, "classes"_a, "capped"_a, "offset"_a, "target"_a, "n_jobs"_a)
+      .def("solve", &LinearMarginSolver::solve, "upper"_a, "ridge"_a, "D"_a.noconvert(), "tol"_a, "seed"_a,
+           "max_iter"_a, "time_limit"_a, "stop"_a.none(),
+           "Minimise from the feasible point D of shape (rows, classes), which becomes the solution; the result has the "
+           "weights (classes, features) and the intercept (classes,).");
+}
+
+}  // namespace polymargin
