@@ -5,7 +5,6 @@
 #include <numeric>
 #include <vector>
 
-#include "example_step.hpp"
 #include "margin_problem.hpp"
 #include "steps.hpp"
 #include "watch.hpp"
@@ -17,6 +16,7 @@ namespace {
 
 constexpr Index kTile = 512;        // examples of one task when all are looked at
 constexpr Index kAskEvery = 256;    // examples between two looks at the clock
+constexpr Index kAhead = 8;         // examples between the first word of one and its turn
 constexpr double kStage = 0.1;      // of the violation at its begin is left at the end of a stage
 
 // Splitmix64: the same order of examples on every machine.
@@ -43,8 +43,8 @@ struct Row {
 
 // Scores and variables of one example, padded to P: padding and the own class never move.
 struct Bench {
-  explicit Bench(Index P) : f(P), a(P), h(P), change(P) {}
-  std::vector<double> f, a, h, change;
+  explicit Bench(Index P) : f(P), a(P), v(P), change(P) {}
+  std::vector<double> f, a, v, change;
   double ref = 0;  // the own score
 };
 
@@ -61,7 +61,6 @@ class LinearMarginSolver {
         P_(padded_classes(problem.classes)),
         watch_(settings),
         random_(seed),
-        step_(T_, 1, false, problem.capped),
         bench_(P_),
         b_(P_, 0.0),
         targets_(T_ * P_, 0.0),
@@ -93,7 +92,7 @@ class LinearMarginSolver {
   template <class Table>
   void take(const Table& table) {
     scores_ = table.scores[features_], add_ = table.add[features_], expect_ = table.expect[features_];
-    slope_ = table.slope;
+    slope_ = table.slope, step_ = table.step;
   }
 
   Row row(Index i) const {
@@ -209,6 +208,7 @@ class LinearMarginSolver {
         watch_.halted(out_, hold, objective_);
         return -1;
       }
+      prepare(k, m);
       const Index i = order_[k];
       const Row r = row(i);
       const double v = violation(i, read(i, r, bench_));
@@ -221,25 +221,37 @@ class LinearMarginSolver {
     return worst;
   }
 
+  // Examples come in random order, so what the next ones need is asked for in time: where a row is, the row, its weights.
+  void prepare(Index k, Index m) const {
+    if (k + kAhead < m) {
+      const Index i = order_[k + kAhead];
+      __builtin_prefetch(p_.rows.data + i), __builtin_prefetch(p_.label.data + i);
+      __builtin_prefetch(p_.upper.data + i), __builtin_prefetch(p_.ridge.data + i);
+      for (Index c = 0; c < T_; c += 8) __builtin_prefetch(D_ + i * T_ + c, 1);
+      __builtin_prefetch(D_ + (i + 1) * T_ - 1, 1);
+    }
+    if (!p_.X.sparse()) return;
+    if (k + kAhead / 2 < m) {
+      const Row r = row(order_[k + kAhead / 2]);
+      const Index x = r.size * (p_.X.wide ? 8 : 4), at = r.size * (p_.X.wide_index ? 8 : 4);
+      for (Index b = 0; b < x; b += 64) __builtin_prefetch(static_cast<const char*>(r.x) + b);
+      for (Index b = 0; b < at; b += 64) __builtin_prefetch(static_cast<const char*>(r.at) + b);
+    }
+    if (k + 1 < m) {
+      const Row r = row(order_[k + 1]);
+      expect_(r.at, r.size, W_, P_);
+    }
+  }
+
   void advance(Index i, const Row& r) {
     const Index y = p_.label[i];
-    const double k = square_[i], ridge = p_.ridge[i], *t = targets_.data() + y * P_;
-    double *d = D_ + i * T_, *b = bench_.a.data(), *h = bench_.h.data(), *change = bench_.change.data();
-    const double z = -d[y];
-    for (Index c = 0; c < T_; ++c) h[c] = bench_.ref - bench_.f[c] - t[c] + k * (b[c] + z);
-    step_.solve(h, y, k, ridge, p_.upper[i], b);
-    double sum = 0, slope = 0, squares = 0;
-    for (Index c = 0; c < T_; ++c) {
-      if (c == y) continue;
-      change[c] = b[c] - d[c];
-      sum += change[c];
-      slope += change[c] * (bench_.f[c] - bench_.ref + t[c] + ridge * d[c]);
-      squares += change[c] * change[c];
-      d[c] = b[c];
-    }
-    change[y] = -sum;
-    d[y] = -std::accumulate(b, b + y, 0.0) - std::accumulate(b + y + 1, b + T_, 0.0);
-    objective_ += slope + 0.5 * (k * (squares + sum * sum) + ridge * squares);
+    double *d = D_ + i * T_, *change = bench_.change.data();
+    const Step s = step_(bench_.f.data(), bench_.a.data(), targets_.data() + y * P_, bench_.ref, square_[i],
+                         p_.ridge[i], p_.upper[i], p_.capped, P_, bench_.v.data(), change);
+    change[y] = -s.sum;
+    std::copy(bench_.a.begin(), bench_.a.begin() + T_, d);
+    d[y] = s.size;
+    objective_ -= s.gain;
     move(r, change);
   }
 
@@ -250,13 +262,13 @@ class LinearMarginSolver {
   Index n_, T_, P_;
   Watch watch_;
   Random random_;
-  ExampleStep step_;
   Bench bench_;
   Features features_;
   ScoresPass scores_;
   AddPass add_;
   ExpectPass expect_;
   SlopePass slope_;
+  StepPass step_;
   std::vector<double> b_, targets_, square_;
   std::vector<float> violation_;
   std::vector<Index> order_;

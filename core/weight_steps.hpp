@@ -21,6 +21,14 @@ using ExpectPass = void (*)(const void* at, Index count, const double* W, Index 
 // The largest gain rates of an example: g = f - ref + t + ridge a of growing where a > low, -g of falling where a < 0.
 using SlopePass = Slope (*)(const double* f, const double* a, const double* t, double ref, double ridge, double low,
                             Index P);
+// One example solved exactly, all others fixed. With v = (f - ref + t - k (a + sum a)) / (k + ridge), rho = k / (k + ridge):
+// a = -clip(v - theta, 0, u), where theta = rho sum |a|, or capped the larger value at which sum |a| = u. `change` becomes the
+// change of a; what the dual objective falls by is returned, besides sum |a| and the sum of all changes.
+struct Step {
+  double gain, size, sum;
+};
+using StepPass = Step (*)(const double* f, double* a, const double* t, double ref, double k, double ridge, double u,
+                          bool capped, Index P, double* v, double* change);
 
 template <class T>
 struct WeightSteps {
@@ -28,6 +36,7 @@ struct WeightSteps {
   AddPass add[3];
   ExpectPass expect[3];
   SlopePass slope;
+  StepPass step;
 };
 
 template <class T>

@@ -122,12 +122,111 @@ Slope slope(const double* f, const double* a, const double* t, double ref, doubl
   return slope_packs<8>(f, a, t, ref, ridge, low, P);
 }
 
+struct Clipped {
+  double sum, free;  // of clip(v - theta, 0, u), and how many of them are strictly inside
+};
+template <int lanes>
+inline Clipped clipped(const double* v, double theta, double u, Index P) {
+  typedef typename Pack<lanes>::V V;
+  const V zero = V{}, top = u - V{}, one = 1 - V{};
+  V sum = zero, free = zero;
+  for (Index c = 0; c < P; c += lanes) {
+    const V p = *reinterpret_cast<const V*>(v + c) - theta;
+    const V part = p < top ? p : top;
+    sum += p > zero ? part : zero;
+    const V inside = p < top ? one : zero;
+    free += p > zero ? inside : zero;
+  }
+  Clipped out{sum[0], free[0]};
+  for (int l = 1; l < lanes; ++l) out.sum += sum[l], out.free += free[l];
+  return out;
+}
+
+// The theta of a step: Newton steps. Without a box the sum is convex in theta, and they rise to the root from 0 on; with one
+// they are kept inside a bracket.
+template <int lanes>
+inline double threshold(const double* v, double rho, double u, bool capped, Index P) {
+  double theta = 0;
+  if (capped || u > kBlocked) {
+    for (int n = 0; n < 100; ++n) {
+      const Clipped s = clipped<lanes>(v, theta, kBlocked, P);
+      const double free = rho * s.free + 1, total = (rho * s.sum - theta) / free;
+      const double cap = capped && s.free > 0 ? (s.sum - u) / s.free : 0;
+      const double next = theta + (total > cap ? total : cap);
+      if (!(next > theta)) break;
+      theta = next;
+    }
+    return theta;
+  }
+  double low = 0, high = kBlocked;
+  for (int n = 0; n < 100; ++n) {
+    const Clipped s = clipped<lanes>(v, theta, u, P);
+    const double miss = rho * s.sum - theta;
+    if (miss > 0)
+      low = theta;
+    else
+      high = theta;
+    double next = theta + miss / (1 + rho * s.free);
+    if (n % 8 == 7 && high < kBlocked) next = 0.5 * (low + high);
+    if (!(next > low && next < high)) break;
+    theta = next;
+  }
+  return theta;
+}
+
+template <int lanes>
+inline Step step_packs(const double* f, double* a, const double* t, double ref, double k, double ridge, double u,
+                       bool capped, Index P, double* v, double* change) {
+  typedef typename Pack<lanes>::V V;
+  V total = V{};
+  for (Index c = 0; c < P; c += lanes) total += *reinterpret_cast<const V*>(a + c);
+  double z = 0, top = 0;
+  for (int l = 0; l < lanes; ++l) z += total[l];
+  for (Index c = 0; c < P; c += lanes) {
+    const V g = *reinterpret_cast<const V*>(f + c) - ref + *reinterpret_cast<const V*>(t + c);
+    *reinterpret_cast<V*>(change + c) = g;
+    for (int l = 0; l < lanes; ++l) top = g[l] > top ? g[l] : top;
+  }
+  // A row of zeros has no curvature: enough of it that v stays within a million times u.
+  double curvature = k + ridge;
+  if (curvature * u < 1e-6 * top) curvature = 1e-6 * top / u;
+  const double inverse = 1 / curvature, rho = k * inverse;
+  for (Index c = 0; c < P; c += lanes)
+    *reinterpret_cast<V*>(v + c) =
+        (*reinterpret_cast<const V*>(change + c) - k * (*reinterpret_cast<const V*>(a + c) + z)) * inverse;
+  const double theta = threshold<lanes>(v, rho, u, capped, P);
+  const V zero = V{}, most = (u < kBlocked ? u : kBlocked) - V{};
+  V size = zero, sum = zero, slope = zero, squares = zero;
+  for (Index c = 0; c < P; c += lanes) {
+    const V old = *reinterpret_cast<const V*>(a + c), p = *reinterpret_cast<const V*>(v + c) - theta;
+    const V part = p < most ? p : most, now = p > zero ? -part : zero, d = now - old;
+    slope += d * (*reinterpret_cast<const V*>(change + c) + ridge * old);
+    *reinterpret_cast<V*>(a + c) = now;
+    *reinterpret_cast<V*>(change + c) = d;
+    size -= now, sum += d, squares += d * d;
+  }
+  Step out{0, 0, 0};
+  double all = 0;
+  for (int l = 0; l < lanes; ++l) out.gain -= slope[l], out.size += size[l], out.sum += sum[l], all += squares[l];
+  out.gain -= 0.5 * (k * (all + out.sum * out.sum) + ridge * all);
+  return out;
+}
+
+template <class T>
+Step step(const double* f, double* a, const double* t, double ref, double k, double ridge, double u, bool capped,
+          Index P, double* v, double* change) {
+  if (P == 2) return step_packs<2>(f, a, t, ref, k, ridge, u, capped, P, v, change);
+  if (P == 4) return step_packs<4>(f, a, t, ref, k, ridge, u, capped, P, v, change);
+  return step_packs<8>(f, a, t, ref, k, ridge, u, capped, P, v, change);
+}
+
 template <class T>
 constexpr WeightSteps<T> weight_table = {
     {scores<T, All>, scores<T, std::int32_t>, scores<T, std::int64_t>},
     {add<T, All>, add<T, std::int32_t>, add<T, std::int64_t>},
     {expect<All>, expect<std::int32_t>, expect<std::int64_t>},
     slope<T>,
+    step<T>,
 };
 extern const WeightSteps<float> weight_steps_float;
 extern const WeightSteps<double> weight_steps_double;
