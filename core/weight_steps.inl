@@ -162,12 +162,13 @@ inline double threshold(const double* v, double rho, double u, bool capped, Inde
   for (int n = 0; n < 100; ++n) {
     const Clipped s = clipped<lanes>(v, theta, u, P);
     const double miss = rho * s.sum - theta;
+    if ((miss > 0 ? miss : -miss) <= 1e-15 * theta) break;
     if (miss > 0)
       low = theta;
     else
       high = theta;
     double next = theta + miss / (1 + rho * s.free);
-    if (n % 8 == 7 && high < kBlocked) next = 0.5 * (low + high);
+    if (!(next > low && next < high) || n % 8 == 7) next = high < kBlocked ? 0.5 * (low + high) : next;
     if (!(next > low && next < high)) break;
     theta = next;
   }

@@ -28,7 +28,7 @@ class Solution:
     """What a fit returns: the dual variables in the caller's row order, the model's constants, and how it went.
 
     A machine with margins per class has coefficients ``B`` of shape (n_classes, n), and alpha is the largest variable
-    of each row.
+    of each row; one trained in weight space has its ``weights`` (n_classes, n_features) as well.
     """
 
     alpha: np.ndarray
@@ -43,6 +43,7 @@ class Solution:
     n_kernel_evals: int
     seconds: float
     B: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
     @property
     def duality_gap(self) -> float:

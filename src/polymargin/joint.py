@@ -141,7 +141,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         Start from the dual solution of the last fit, if that had as many rows: after an interruption, or along a path
         of C.
     random_state : int, default=None
-        Not used: nothing is random here. It is there for machines that draw samples.
+        Seed of the order in which kesler and crammer-singer visit the rows when they train in weight space (linear
+        kernel, many rows); None is always the same order. Nothing else is random.
     verbose : int, default=0
         1 shows a progress bar (rich, on a terminal) or a log line every five seconds, 2 a line for every report of the
         solver.
@@ -153,7 +154,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     support_ : ndarray of shape (n_SV,)
         Rows of the training data with a positive coefficient, increasing.
     support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
-        These rows; empty for `kernel="precomputed"`.
+        These rows; empty for `kernel="precomputed"`. A machine trained in weight space takes them from the training
+        data when asked (it holds a reference, no copy), and keeps them when it is pickled.
     n_support_ : ndarray of shape (n_classes,)
         Rows of each class with a coefficient above 1e-6 of its upper bound (squared hinge: of the largest coefficient).
     dual_coef_ : sparse CSR array or ndarray of shape (n_classes, n_SV)
@@ -170,7 +172,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted"}
         Why the solver stopped.
     n_iter_ : int
-        Steps of the solver.
+        Steps of the solver; in weight space, sweeps over the rows.
     primal_objective_, dual_objective_, duality_gap_ : float
         Value of the problem above at the model, the lower bound on its minimum, and their relative difference.
     kkt_violation_ : float
@@ -311,7 +313,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 progress=progress if progress.wanted else None,
             )
             if machine.margins:
-                solution = margins.solve(**problem, solver=self.solver, B0=start)
+                extra = dict(solver=self.solver, random_state=self.random_state)
+                solution = margins.solve(**problem, **extra, B0=start)
             else:
                 priors = priors if shares is None else shares
                 solution = dual.solve(**problem, nu=self.nu, priors=priors, alpha0=start)
@@ -319,7 +322,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 priors_of.lower_light(solution, self.nu, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_report(solution, y_used, weight)
-            self._set_prototypes(X, rows, y_used, solution.alpha, solution.intercept, solution.B)
+            s = solution
+            self._set_prototypes(X, rows, y_used, s.alpha, s.intercept, s.B, s.weights)
             self.fit_seconds_ = time.perf_counter() - begin
             progress.end(f"polymargin: {self._summary()}")
         if solution.signalled:

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, linear
 from .dual import Run, Solution, value_type
 from .kernels import as_data
 from .machines import LOSSES, Machine, Margins
@@ -41,15 +42,24 @@ def solve(
     memory: float,
     threads: int,
     B0: np.ndarray | None = None,
+    random_state: Any = None,
     progress: Callable | None = None,
 ) -> Solution:
     """Train on ``X[rows]`` with class indices ``y`` and positive weights; ``B0`` are the coefficients to start from."""
     start = time.monotonic()
-    margins, form = machine.margins, LOSSES[loss]
-    order = np.argsort(y, kind="stable")
-    label, strength = np.ascontiguousarray(y[order], dtype=np.int64), C * weight[order]
+    margins, form, strength = machine.margins, LOSSES[loss], C * weight
     upper = strength if form.box else np.full(len(y), np.inf)
     ridge = 1 / (2 * margins.square * strength) if form.ridge else np.zeros(len(y))
+    in_weights = solver == "auto" and margins.reference == "own" and kernel["kind"] == "linear"
+    if in_weights and linear.pays(X, len(y), n_classes, memory):
+        return linear.solve(
+            X, rows, y, n_classes, largest=margins.largest, intercept=intercept, upper=upper, ridge=ridge, tol=tol,
+            max_iter=max_iter, time_limit=time_limit, threads=threads, random_state=random_state,
+            D=None if B0 is None else rows_of_prototypes(margins, B0, y, upper), progress=progress,
+        )  # fmt: skip
+    order = np.argsort(y, kind="stable")
+    label = np.ascontiguousarray(y[order], dtype=np.int64)
+    upper, ridge = upper[order], ridge[order]
     own_target = 0.0 if margins.own_target is None else float(margins.own_target(n_classes))
     if intercept == "regularised":
         kernel = {**kernel, "offset": 1.0}
@@ -87,6 +97,11 @@ def prototypes(margins: Margins, b: np.ndarray, y: np.ndarray) -> np.ndarray:
     if margins.reference == "own":
         B[y, np.arange(len(y))] -= b.sum(axis=0)
     return B
+
+
+def rows_of_prototypes(margins: Margins, B: np.ndarray, y: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """B made feasible, one row per example."""
+    return np.ascontiguousarray(prototypes(margins, variables(margins, B, y, upper), y).T)
 
 
 def variables(margins: Margins, B: np.ndarray, y: np.ndarray, upper: np.ndarray) -> np.ndarray:

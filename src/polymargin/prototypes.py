@@ -43,21 +43,42 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         alpha: np.ndarray,
         intercept: np.ndarray,
         B: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
-        """Keep the rows of X with alpha > 0; `y`, `alpha` and the columns of `B`, if there is one, belong to `rows`."""
+        """Keep the rows of X with alpha > 0; `y`, `alpha` and the columns of `B`, if there is one, belong to `rows`.
+
+        With `weights`, no scores need support vectors: X itself is kept, without a copy.
+        """
         used = np.flatnonzero(alpha > 0)
         order = np.argsort(y[used], kind="stable")
         n_classes = len(self.classes_)
         segments = np.concatenate(([0], np.cumsum(np.bincount(y[used], minlength=n_classes))))
         self.support_ = rows[used]
-        self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
+        if self.kernel == "precomputed":
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = X[self.support_] if weights is None else X
         if B is None:
             self.dual_coef_ = sp.csr_array((alpha[used][order], order, segments), shape=(n_classes, len(used)))
         else:
-            self.dual_coef_ = np.ascontiguousarray(B[:, used])
+            self.dual_coef_ = np.take(B, used, axis=1)
         self.intercept_ = np.array(intercept, dtype=np.float64)
-        self._coef = self._weights() if self._has_weights() else None
+        self._coef = self._weights() if weights is None and self._has_weights() else weights
         self._score_type = self._arithmetic()
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, shape (n_SV, n_features); empty for a precomputed kernel."""
+        kept = self._vectors
+        return kept if kept.shape[0] in (0, len(self.support_)) else kept[self.support_]
+
+    @support_vectors_.setter
+    def support_vectors_(self, rows: Any) -> None:
+        self._vectors = rows  # the support vectors, or all training rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "_vectors": self.support_vectors_} if "_vectors" in state else state
 
     def _has_weights(self) -> bool:
         return self.kernel == "linear" and 8 * len(self.classes_) * self.n_features_in_ <= LARGEST_COEF
@@ -80,7 +101,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         Sums are always float64. float32 kernel values serve where k is bounded and the sum of their errors over the
         support vectors stays well under the solver's own tolerance.
         """
-        vectors = self.support_vectors_
+        vectors = self._vectors
         if self.kernel not in kernels.BOUNDED or vectors.shape[0] * vectors.shape[1] <= SMALL or self.tol < 1e-5:
             return "float64"
         kernel = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
@@ -94,7 +115,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_rows(self, X, fit=False, precomputed=self.kernel == "precomputed")
         model = self.dual_coef_
-        vectors, kernel = self.support_vectors_, self.kernel
+        vectors, kernel = self._vectors, self.kernel
         if sp.issparse(model):
             alpha, order, segments = model.data, model.indices, model.indptr
         else:  # no segments: every support vector has a coefficient for every class
