@@ -180,6 +180,30 @@ Pick group_second(const T* G, const T* Qi, T gi, T dii, const T* down, const T* 
   return pick;
 }
 
+template <class T>
+Range pair_step(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down, Index n) {
+  V<T> low = all<T>(T(kBlocked)), high = all<T>(T(-kBlocked));
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  for (Index k = 0; k < n; k += W<T>, now += step) {
+    const V<T> g = load(G + k) + t * (load(Ki + k) - load(Kj + k));
+    store(G + k, g);
+    const V<T> lo = g + load(up + k);
+    auto better = lo < low;
+    low = better ? lo : low;
+    at = better ? now : at;
+    high = vmax<T>(high, g - load(down + k));
+  }
+  Range range;
+  for (int l = 0; l < W<T>; ++l)
+    if (low[l] < range.low || (low[l] == range.low && at[l] < range.lowest)) {
+      range.low = low[l];
+      range.lowest = at[l];
+    }
+  range.high = top_lane<T>(high);
+  return range;
+}
+
 typedef double D8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef float F8 __attribute__((vector_size(32), aligned(4), may_alias));
 inline D8 wide8(const double* p) { return *reinterpret_cast<const D8*>(p); }
@@ -262,8 +286,8 @@ void own_scores(const T* F, const T* label, T c, Index n, T* own) {
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,        group_first<T>, group_second<T>,
-                            add_rows<T>,  margins<T>,    worst_example<T>, own_scores<T>};
+constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,  group_first<T>,   group_second<T>,
+                            pair_step<T>, add_rows<T>,   margins<T>, worst_example<T>, own_scores<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

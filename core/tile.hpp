@@ -53,6 +53,8 @@ struct TileOps {
   void (*transpose)(const T* tile, Index ldt, Index m, Index n, T* out, Index ldo);
   // f[c] += sum_r alpha[r] tile[r, c], the sum in T; n is a multiple of `lanes`.
   void (*accumulate)(const T* tile, Index ldt, Index m, Index n, const T* alpha, double* f);
+  // The same for the rows at[0], at[1], ... of the tile.
+  void (*gather_sum)(const T* tile, Index ldt, const Index* at, const double* alpha, Index m, Index n, double* f);
   // Where f[c] + b > best[c]: best and label become this class's.
   void (*improve)(const double* f, double b, Index n, Index label, double* best, Index* labels);
 };

@@ -435,6 +435,22 @@ void accumulate(const T* tile, Index ldt, Index m, Index n, const T* alpha, doub
   }
 }
 
+template <class T>
+void gather_sum(const T* tile, Index ldt, const Index* at, const double* alpha, Index m, Index n, double* f) {
+  constexpr int step = kLanes<T>;
+  for (Index c = 0; c < n; c += step) {
+    V<T> sum[kPairs] = {};
+    for (Index r = 0; r < m; ++r) {
+      const T a = static_cast<T>(alpha[r]);
+      const T* x = tile + at[r] * ldt + c;
+      UNROLL for (int v = 0; v < kPairs; ++v) sum[v] = sum[v] + a * load(x + v * W<T>);
+    }
+    T flat[step];
+    UNROLL for (int v = 0; v < kPairs; ++v) store<T>(flat + v * W<T>, sum[v]);
+    for (int l = 0; l < step; ++l) f[c + l] += flat[l];
+  }
+}
+
 void improve(const double* f, double b, Index n, Index label, double* best, Index* labels) {
   for (Index c = 0; c < n; ++c) {
     const double s = f[c] + b;
@@ -447,7 +463,8 @@ void improve(const double* f, double b, Index n, Index label, double* best, Inde
 template <class T>
 constexpr TileOps<T> table(const char* name) {
   return {name,    kLanes<T>, kSparseVectors * W<T>, TILE_ROWS, convert<T>,   pack<T>,       norms<T>,
-          norm<T>, dots<T>,   sparse_dots<T>,        finish<T>, transpose<T>, accumulate<T>, improve};
+          norm<T>, dots<T>,   sparse_dots<T>,        finish<T>, transpose<T>, accumulate<T>, gather_sum<T>,
+          improve};
 }
 
 }  // namespace

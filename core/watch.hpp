@@ -14,6 +14,7 @@ class Watch {
   explicit Watch(const Settings& settings) : set_(settings), start_(Clock::now()) {}
 
   bool late() const { return seconds() >= set_.time_limit; }
+  double left() const { return set_.time_limit - seconds(); }
 
   // Asks the caller, at most some ten times a second.
   bool asked(Index n_iter, double violation, double objective) {

@@ -1,8 +1,17 @@
 """Multiclass kernel support vector machines with one joint problem for all classes."""
 
 from .joint import JointSVC
+from .output_codes import OutputCodeSVC
+from .reductions import OneVsRestSVC, PairwiseSVC
 from .sensitivity import sensitivity_map
 
 __version__ = "0.1.0"
 
-__all__ = ["JointSVC", "__version__", "sensitivity_map"]
+__all__ = [
+    "JointSVC",
+    "OneVsRestSVC",
+    "OutputCodeSVC",
+    "PairwiseSVC",
+    "__version__",
+    "sensitivity_map",
+]

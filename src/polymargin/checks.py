@@ -317,7 +317,7 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, spread / total
 
 
-def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None, stacklevel: int) -> None:
+def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None, name: str, stacklevel: int) -> None:
     """Warn when one column outweighs the usual one by more than 1000 in any distance or dot product.
 
     Columns of two values are left out: a rare flag is small without being badly scaled. So is a rare word, which is why
@@ -345,7 +345,7 @@ def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None
     warnings.warn(
         f"Column {int(np.argmax(scale))} of X is {ratio:.0f} times larger in scale than the usual column, "
         f"so the kernel sees little else and training is slow: scale the data first, "
-        f"for example with make_pipeline({scaler}, JointSVC(...)).",
+        f"for example with make_pipeline({scaler}, {name}(...)).",
         UserWarning,
         stacklevel=stacklevel,
     )

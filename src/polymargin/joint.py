@@ -29,8 +29,6 @@ from .checks import (
     check_sample_weight,
     check_solver,
     class_weights,
-    column_moments,
-    warn_if_badly_scaled,
 )
 from .machines import KESLER_SOLVERS, MACHINES
 from .progress import CALLER, CallbackSupportMixin, Progress, announce, with_callbacks
@@ -350,15 +348,6 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                     f"it has no such form"
                 )
         return intercept
-
-    def _gamma(self, X: Any, sample_weight: np.ndarray) -> Any:
-        """The kernel's gamma; on the way the columns are looked at, and bad scaling is warned about."""
-        if kernels.kind(self.kernel) in ("precomputed", "callable"):
-            return None
-        mean, variance = column_moments(X, sample_weight)
-        gamma = kernels.resolve_gamma(self.kernel, self.gamma, mean, variance, X.shape[1])
-        warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None, stacklevel=CALLER + 2)
-        return gamma
 
     def _last_dual(self, rows: np.ndarray, n: int, n_classes: int) -> np.ndarray | None:
         """The dual solution of the last fit on the used rows, if that fit was of this kind and had n rows."""

@@ -23,7 +23,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, kernels
-from .checks import check_rows
+from .checks import check_rows, column_moments, warn_if_badly_scaled
+from .progress import CALLER
 from .resources import threads
 
 # With few numbers in the support vectors float64 costs nothing.
@@ -80,8 +81,17 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         state = super().__getstate__()
         return {**state, "_vectors": self.support_vectors_} if "_vectors" in state else state
 
+    def _gamma(self, X: Any, sample_weight: np.ndarray) -> Any:
+        """The kernel's gamma; on the way the columns are looked at, and bad scaling is warned about."""
+        if kernels.kind(self.kernel) in ("precomputed", "callable"):
+            return None
+        mean, variance = column_moments(X, sample_weight)
+        gamma = kernels.resolve_gamma(self.kernel, self.gamma, mean, variance, X.shape[1])
+        warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None, type(self).__name__, stacklevel=CALLER + 2)
+        return gamma
+
     def _has_weights(self) -> bool:
-        return self.kernel == "linear" and 8 * len(self.classes_) * self.n_features_in_ <= LARGEST_COEF
+        return self.kernel == "linear" and 8 * len(self.intercept_) * self.n_features_in_ <= LARGEST_COEF
 
     def _weights(self) -> np.ndarray:
         product = self.support_vectors_.T @ self.dual_coef_.T
@@ -106,7 +116,9 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
             return "float64"
         kernel = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
         coef = self.dual_coef_
-        size = np.linalg.norm(coef.data) if sp.issparse(coef) else np.linalg.norm(coef, axis=1).max()
+        size = (
+            np.sqrt(coef.multiply(coef).sum(axis=1).max()) if sp.issparse(coef) else np.linalg.norm(coef, axis=1).max()
+        )
         error = kernels.float32_error(vectors, np.arange(vectors.shape[0]), kernel) * size
         return "float64" if 10 * error > self.tol * abs(self.rho_) else "float32"
 

@@ -1,0 +1,324 @@
+// Binary machines by code: the solver of all columns on shared kernel values, and their scores.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "code_scores.hpp"
+#include "code_solver.hpp"
+
+namespace polymargin {
+namespace {
+
+using CodeMatrix = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void check_segments(Span<const Index> s, Index n) {
+  if (s.size < 2 || s[0] != 0 || s[s.size - 1] != n || !std::is_sorted(s.begin(), s.end()))
+    refuse("segments must increase from 0 to the number of rows");
+}
+
+Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at, const Vector<double>& b, Index columns,
+                          Index n) {
+  const Coefficients c{span(offsets), span(at), span(b)};
+  if (c.offsets.size != columns + 1 || c.offsets[0] != 0 || c.offsets[columns] != c.at.size || c.at.size != c.b.size ||
+      !std::is_sorted(c.offsets.begin(), c.offsets.end()))
+    refuse("indptr must increase from 0 to the number of values, with one entry more than columns");
+  check_indices(c.at, n, "indices");
+  return c;
+}
+
+// Kernel values in one type: computed here, or given as they are.
+template <class T>
+struct Values {
+  std::unique_ptr<KernelBlocks<T>> K;
+  nb::ndarray<T, nb::c_contig, nb::device::cpu> made;
+  Vector<T> given;
+  std::vector<double> diagonal;
+  HeldGram<T> gram;
+
+  void hold(const T* values, Index n) {
+    gram.values = values, gram.ld = n;
+    diagonal.resize(n);
+    for (Index i = 0; i < n; ++i) diagonal[i] = values[i * n + i];
+    gram.diagonal = {diagonal.data(), n};
+  }
+};
+
+class CodeSolver {
+ public:
+  CodeSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, const std::string& dtype,
+             double memory, int n_jobs)
+      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), segments_(segments), memory_(memory), team_(n_jobs) {
+    const Kernel k = kernel_of(kernel_);
+    check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
+    n_ = span(rows_).size;
+    check_segments(span(segments_), n_);
+    is_double(dtype) ? make(wide_, k) : make(narrow_, k);
+  }
+
+  CodeSolver(nb::object values, Vector<Index> segments, int n_jobs) : segments_(segments), team_(n_jobs) {
+    const Span<const Index> s = span(segments_);
+    if (s.size == 0) refuse("segments must increase from 0 to the number of rows");
+    n_ = s[s.size - 1];
+    check_segments(s, n_);
+    if (!take(wide_, values) && !take(narrow_, values))
+      refuse("held kernel values must be a float32 or float64 vector of n * n + 16 elements");
+  }
+
+  nb::dict solve(CodeMatrix code, Vector<double> upper, Vector<double> ridge, nb::object start, double tol,
+                 Index max_iter, double time_limit, nb::object stop) {
+    CodeProblem p;
+    p.segments = span(segments_);
+    p.code = {code.data(), static_cast<Index>(code.size())};
+    p.upper = span(upper), p.ridge = span(ridge);
+    if (static_cast<Index>(code.shape(0)) != p.classes() || code.shape(1) == 0)
+      refuse("code must have a row per class and at least one column");
+    if (p.upper.size != n_ || p.ridge.size != n_) refuse("upper and ridge need one entry per row");
+    Vector<Index> offsets, at;
+    Vector<double> b;
+    Coefficients begin;
+    if (!start.is_none()) {
+      const nb::tuple parts = nb::cast<nb::tuple>(start);
+      offsets = nb::cast<Vector<Index>>(parts[0]), at = nb::cast<Vector<Index>>(parts[1]);
+      b = nb::cast<Vector<double>>(parts[2]);
+      begin = coefficients(offsets, at, b, p.columns(), n_);
+    }
+    Settings settings;
+    settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit, settings.memory = memory_;
+    bool signalled = false;
+    settings.stop = [&](const Progress& now) {
+      const nb::gil_scoped_acquire gil;
+      try {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        return !stop.is_none() && nb::cast<bool>(stop(now.n_iter, now.violation, now.dual, now.seconds));
+      } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_KeyboardInterrupt)) throw;
+        return signalled = true;
+      }
+    };
+    const std::vector<ColumnSolution> out = wide_ ? run(*wide_, p, begin, settings) : run(*narrow_, p, begin, settings);
+    nb::dict result = packed(out);
+    result["signalled"] = signalled;
+    return result;
+  }
+
+  nb::object scores(Vector<Index> offsets, Vector<Index> at, Vector<double> b, Vector<double> bias,
+                    Vector<Index> rows) {
+    const CodeModel model{{}, coefficients(offsets, at, b, span(bias).size, n_), span(bias)};
+    check_indices(span(rows), n_, "rows");
+    return wide_ ? held_scores(*wide_, model, span(rows)) : held_scores(*narrow_, model, span(rows));
+  }
+
+  std::uint64_t evaluations() const {
+    return wide_ ? (wide_->K ? wide_->K->evaluations() : 0) : (narrow_->K ? narrow_->K->evaluations() : 0);
+  }
+
+ private:
+  template <class T>
+  void make(std::unique_ptr<Values<T>>& v, const Kernel& k) {
+    v = std::make_unique<Values<T>>();
+    v->K = std::make_unique<KernelBlocks<T>>(X_.data, X_.data, k);
+  }
+  template <class T>
+  bool take(std::unique_ptr<Values<T>>& v, nb::handle values) {
+    Vector<T> given;
+    if (!nb::try_cast(values, given, false) || static_cast<Index>(given.shape(0)) < n_ * n_ + kLanes) return false;
+    v = std::make_unique<Values<T>>();
+    v->given = given;
+    v->hold(given.data(), n_);
+    return true;
+  }
+
+  template <class T>
+  std::vector<ColumnSolution> run(Values<T>& v, const CodeProblem& p, const Coefficients& begin,
+                                  const Settings& settings) {
+    if (!v.gram.values) v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", n_ * n_ + kLanes);
+    const nb::gil_scoped_release free;
+    if (!v.gram.values) {
+      std::fill(v.made.data() + n_ * n_, v.made.data() + n_ * n_ + kLanes, T(0));
+      v.K->gram(span(rows_), v.made.data(), n_, team_);
+      v.hold(v.made.data(), n_);
+    }
+    return solve_columns<T>(p, v.gram, begin, settings, team_);
+  }
+
+  static nb::dict packed(const std::vector<ColumnSolution>& columns) {
+    static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
+    const Index L = static_cast<Index>(columns.size());
+    Index stored = 0, n_iter = 0;
+    for (const ColumnSolution& c : columns) stored += static_cast<Index>(c.at.size());
+    auto indptr = empty<Index>("int64", L + 1), indices = empty<Index>("int64", stored);
+    auto values = empty<double>("float64", stored), bias = empty<double>("float64", L),
+         primal = empty<double>("float64", L), dual = empty<double>("float64", L);
+    double violation = 0;
+    Status status = Status::solved;
+    Index at = 0;
+    for (Index l = 0; l < L; ++l) {
+      const ColumnSolution& c = columns[l];
+      indptr.data()[l] = at;
+      std::copy(c.at.begin(), c.at.end(), indices.data() + at);
+      std::copy(c.b.begin(), c.b.end(), values.data() + at);
+      at += static_cast<Index>(c.at.size());
+      bias.data()[l] = c.bias, primal.data()[l] = c.primal, dual.data()[l] = c.dual;
+      violation = std::max(violation, c.violation);
+      n_iter += c.n_iter;
+      status = std::max(status, c.status);  // the later ones are the worse ones
+    }
+    indptr.data()[L] = at;
+    nb::dict result;
+    result["indptr"] = indptr, result["indices"] = indices, result["values"] = values;
+    result["bias"] = bias, result["primal"] = primal, result["dual"] = dual;
+    result["violation"] = violation, result["n_iter"] = n_iter;
+    result["status"] = names[static_cast<int>(status)];
+    return result;
+  }
+
+  template <class T>
+  nb::object held_scores(const Values<T>& v, const CodeModel& model, Span<const Index> rows) {
+    if (!v.gram.values) refuse("scores of training rows need kernel values that are held");
+    auto out = empty<double>("float64", rows.size, model.columns());
+    {
+      const nb::gil_scoped_release free;
+      const Index L = model.columns();
+      constexpr Index few = 64;
+      team_.run((rows.size + few - 1) / few, [&](Index task) {
+        for (Index r = task * few; r < std::min((task + 1) * few, rows.size); ++r) {
+          const T* k = v.gram.row(rows[r]);
+          for (Index l = 0; l < L; ++l) {
+            const Span<const Index> at = model.coef.rows(l);
+            const Span<const double> b = model.coef.values(l);
+            double f = model.bias[l];
+            for (Index e = 0; e < at.size; ++e) f += b[e] * k[at[e]];
+            out.data()[r * L + l] = f;
+          }
+        }
+      });
+    }
+    return nb::cast(out);
+  }
+
+  HeldData X_;
+  nb::dict kernel_;
+  Vector<Index> rows_, segments_;
+  Index n_ = 0;
+  double memory_ = 0;
+  Team team_;
+  std::unique_ptr<Values<double>> wide_;
+  std::unique_ptr<Values<float>> narrow_;
+};
+
+// ---- scores of new rows ----
+
+struct ScoreArguments {
+  HeldData Z, SV;
+  Kernel kernel;
+  CodeModel model;
+};
+
+// run(rows of Z, first row, team) over batches of some tenths of a second each; signals are polled between them.
+template <class Run>
+void in_batches(const ScoreArguments& a, int threads, Run run) {
+  const Data& Z = a.Z.data;
+  const double terms = (a.model.sv_rows.size + 1.0) * (Z.d + 20.0) + static_cast<double>(a.model.coef.at.size);
+  Index batch = static_cast<Index>(std::min(0.2 * 3e9 * std::max(threads, 1) / terms, 1e15)) / 256 * 256;
+  batch = a.kernel.kind == KernelKind::callable ? Z.n : std::max<Index>(256 * std::max(threads, 1), batch);
+  Team team(threads);
+  for (Index from = 0; from < Z.n; from += batch) {
+    if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+    const nb::gil_scoped_release free;
+    run(rows_of(Z, from, std::min(from + batch, Z.n)), from, team);
+  }
+}
+
+ScoreArguments arguments(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
+                         const Vector<Index>& indptr, const Vector<Index>& indices, const Vector<double>& values,
+                         const Vector<double>& bias) {
+  ScoreArguments a;
+  a.kernel = kernel_of(kernel);
+  a.Z = data_of(Z, "Z");
+  const bool given = a.kernel.kind == KernelKind::precomputed;
+  a.SV = SV.is_none() && given ? a.Z : data_of(SV, "SV");
+  a.model.sv_rows = span(sv_rows);
+  check_indices(a.model.sv_rows, given ? a.Z.data.d : a.SV.data.n, "sv_rows");
+  if (!given && a.kernel.kind != KernelKind::callable && a.Z.data.d != a.SV.data.d)
+    refuse("expected rows with " + std::to_string(a.SV.data.d) + " features, got " + std::to_string(a.Z.data.d));
+  a.model.bias = span(bias);
+  a.model.coef = coefficients(indptr, indices, values, a.model.bias.size, a.model.sv_rows.size);
+  return a;
+}
+
+void check_pairs(const CodeModel& model, Index classes) {
+  if (classes < 2 || model.columns() != classes * (classes - 1) / 2) refuse("pairs need one column each");
+}
+
+nb::object scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                     Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
+                     int n_jobs) {
+  const ScoreArguments a = arguments(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  auto compute = is_double(dtype) ? code_scores<double> : code_scores<float>;
+  const Index L = a.model.columns();
+  auto out = empty<double>("float64", a.Z.data.n, L);
+  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, out.data() + first * L, team);
+  });
+  return nb::cast(out);
+}
+
+nb::object votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                    Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
+                    int n_jobs, Index classes) {
+  const ScoreArguments a = arguments(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  check_pairs(a.model, classes);
+  auto compute = is_double(dtype) ? pair_votes<double> : pair_votes<float>;
+  auto out = empty<double>("float64", a.Z.data.n, classes);
+  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, classes, out.data() + first * classes, team);
+  });
+  return nb::cast(out);
+}
+
+nb::object winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                      Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
+                      int n_jobs, Index classes) {
+  const ScoreArguments a = arguments(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  check_pairs(a.model, classes);
+  auto compute = is_double(dtype) ? dag_winners<double> : dag_winners<float>;
+  auto out = empty<Index>("int64", a.Z.data.n);
+  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, classes, out.data() + first, team);
+  });
+  return nb::cast(out);
+}
+
+}  // namespace
+
+void bind_codes(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<CodeSolver>(m, "CodeSolver", "Solves the columns of code matrices on one set of rows, sorted by class.")
+      .def(nb::init<nb::object, nb::dict, Vector<Index>, Vector<Index>, const std::string&, double, int>(), "X"_a,
+           "kernel"_a, "rows"_a, "segments"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
+      .def_static(
+          "held",
+          [](nb::object values, Vector<Index> segments, int n_jobs) {
+            return std::make_unique<CodeSolver>(values, segments, n_jobs);
+          },
+          "values"_a, "segments"_a, "n_jobs"_a,
+          "On given kernel values: a vector of n * n + 16 elements, row after row, used without a copy.")
+      .def("solve", &CodeSolver::solve, "code"_a, "upper"_a, "ridge"_a, "start"_a.none(), "tol"_a, "max_iter"_a,
+           "time_limit"_a, "stop"_a.none(),
+           "Minimise; see core/code_problem.hpp. start is None or (indptr, indices, values) of an earlier solution.")
+      .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
+           "Scores of all columns for some of the sorted rows, from held kernel values.")
+      .def_prop_ro("evaluations", &CodeSolver::evaluations, "Kernel values computed so far.");
+  m.def("code_scores", &scores_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
+        "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "Scores of all columns, shape (len(Z), n_columns).");
+  m.def("pair_votes", &votes_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
+        "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "classes"_a,
+        "Votes of all pairs with the tie-break of core/code_scores.hpp, shape (len(Z), classes).");
+  m.def("dag_winners", &winners_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
+        "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "classes"_a,
+        "The class at the end of each row's way through the decision graph, shape (len(Z),).");
+}
+
+}  // namespace polymargin

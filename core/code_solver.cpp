@@ -1,0 +1,124 @@
+#include "code_solver.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+namespace polymargin {
+
+namespace {
+
+constexpr double kSlice = 0.05;   // seconds between two reports
+constexpr Index kPolished = 256;  // up to so many rows a solved problem is carried on to rounding error
+constexpr double kPolishedTol = 1e-12;
+
+// Columns in turn, by as many workers as there are threads. A worker keeps its unfinished column from one slice of time to the next, and
+// between slices the thread that called asks whether to go on.
+template <class T>
+class Columns {
+ public:
+  Columns(const CodeProblem& problem, const HeldGram<T>& K, const Coefficients& start, const Settings& settings,
+          Team& team)
+      : p_(problem), K_(K), start_(start), set_(settings), team_(team), watch_(settings), out_(problem.columns()) {}
+
+  std::vector<ColumnSolution> run() {
+    std::vector<Worker> workers(std::min<Index>(team_.size(), p_.columns()));
+    const Index n = static_cast<Index>(workers.size());
+    Solution state;
+    while (n_done_ < p_.columns()) {
+      const Clock::time_point until = Clock::now() + std::chrono::duration_cast<Clock::duration>(slice());
+      team_.run(n, [&](Index w) { work(workers[w], until); });
+      double violation = 0;
+      Index n_iter = n_iter_;
+      for (const Worker& w : workers)
+        if (w.column >= 0) violation = std::max(violation, w.smo.violation()), n_iter += w.smo.n_iter();
+      state.n_iter = 0;
+      if (n_done_ < p_.columns() && watch_.halted(state, violation, -dual_.load())) {
+        halt(workers, state.status);
+        break;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Worker {
+    ColumnSmo<T> smo;
+    Index column = -1;
+  };
+
+  std::chrono::duration<double> slice() const {
+    return std::chrono::duration<double>(std::max(std::min(kSlice, watch_.left()), 1e-4));
+  }
+
+  void work(Worker& w, Clock::time_point until) {
+    auto more = [&] { return Clock::now() < until; };
+    const double goal = p_.rows() <= kPolished ? std::min(set_.tol, kPolishedTol) : set_.tol;
+    do {
+      if (w.column < 0) {
+        const Index l = next_.fetch_add(1);
+        if (l >= p_.columns()) return;
+        w.column = l;
+        w.smo.begin(p_, K_, l, start_.rows(l), start_.values(l), nullptr);
+      }
+      if (!w.smo.run(set_.tol, goal, set_.max_iter, more)) return;
+      finish(w);
+    } while (more());
+  }
+
+  void finish(Worker& w) {
+    ColumnSolution& out = out_[w.column];
+    out = w.smo.solution();
+    n_iter_ += out.n_iter;
+    double dual = dual_.load();
+    while (!dual_.compare_exchange_weak(dual, dual + out.dual)) {
+    }
+    w.column = -1;
+    ++n_done_;
+  }
+
+  void halt(std::vector<Worker>& workers, Status status) {
+    for (Worker& w : workers) {
+      if (w.column < 0) continue;
+      out_[w.column] = w.smo.solution();
+      out_[w.column].status = status;
+    }
+    for (Index l = std::min(next_.load(), p_.columns()); l < p_.columns(); ++l) {
+      const Span<const Index> at = start_.rows(l);
+      const Span<const double> b = start_.values(l);
+      out_[l].at.assign(at.begin(), at.end());
+      out_[l].b.assign(b.begin(), b.end());
+      out_[l].violation = 2;
+      out_[l].primal = std::numeric_limits<double>::infinity();
+      out_[l].status = status;
+    }
+  }
+
+  const CodeProblem& p_;
+  const HeldGram<T>& K_;
+  const Coefficients& start_;
+  const Settings& set_;
+  Team& team_;
+  Watch watch_;
+  std::vector<ColumnSolution> out_;
+  std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
+  std::atomic<double> dual_{0};
+};
+
+}  // namespace
+
+template <class T>
+std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const HeldGram<T>& K, const Coefficients& start,
+                                          const Settings& settings, Team& team) {
+  return Columns<T>(problem, K, start, settings, team).run();
+}
+
+#define POLYMARGIN_INSTANTIATE(T)                                                                                    \
+  template std::vector<ColumnSolution> solve_columns<T>(const CodeProblem&, const HeldGram<T>&, const Coefficients&, \
+                                                        const Settings&, Team&);
+POLYMARGIN_INSTANTIATE(float)
+POLYMARGIN_INSTANTIATE(double)
+#undef POLYMARGIN_INSTANTIATE
+
+}  // namespace polymargin

@@ -1,0 +1,26 @@
+// Solves all columns of a code (code_problem.hpp): each by one thread, side by side on shared kernel values.
+#pragma once
+#include <vector>
+
+#include "code_problem.hpp"
+#include "column_smo.hpp"
+#include "team.hpp"
+#include "watch.hpp"
+
+namespace polymargin {
+
+// Columns of coefficients: column l is the range [offsets[l], offsets[l + 1]) of `at` (increasing rows) and `b`.
+struct Coefficients {
+  Span<const Index> offsets, at;
+  Span<const double> b;
+  bool empty() const { return offsets.size == 0; }
+  Span<const Index> rows(Index l) const { return empty() ? at : at.sub(offsets[l], offsets[l + 1]); }
+  Span<const double> values(Index l) const { return empty() ? b : b.sub(offsets[l], offsets[l + 1]); }
+};
+
+// From `start`, which may be empty. max_iter counts the steps of one column.
+template <class T>
+std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const HeldGram<T>& K, const Coefficients& start,
+                                          const Settings& settings, Team& team);
+
+}  // namespace polymargin

@@ -1,0 +1,306 @@
+"""Binary machines that are the columns of a code matrix M in {-1, 0, 1}, one row per class, on shared kernel values.
+
+Column l is a binary machine with bias on the rows of the classes c with M[c, l] != 0, whose labels are M[c, l]:
+
+    min  1/2 ||w||^2 + C sum_i omega_i xi_i     or with the squared hinge  + C/2 sum_i omega_i xi_i^2
+    f_l(x) = sum_i b_i k(x_i, x) + bias_l,      b = label times dual variable
+
+One-versus-one has a column of two entries for each pair of classes, one-versus-rest a column without zeros for each
+class, and error-correcting output codes any columns at all. A scheme is thus a code and a rule that makes class scores
+of the f_l; training, storage and scoring are the same for all.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from . import _core, kernels
+from .checks import (
+    KERNEL,
+    POSITIVE,
+    RUN,
+    Name,
+    check_classes,
+    check_parameters,
+    check_rows,
+    check_sample_weight,
+    class_weights,
+)
+from .dual import value_type
+from .machines import LOSSES
+from .progress import CALLER, CallbackSupportMixin, Progress, announce, with_callbacks
+from .prototypes import PrototypeClassifier
+from .resources import budget, threads
+
+CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
+BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
+LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
+
+WHAT_TO_DO = {
+    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; "
+    "warm_start=True goes on from here",
+    "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
+    "warm_start=True goes on from here",
+    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or "
+    "accept a larger tol",
+    "interrupted": "the model is the best so far; warm_start=True goes on from here",
+}
+
+
+class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
+    """A scheme; a subclass has parameters, `_code(n_classes)` and `_decide(F)`, class scores from those of columns."""
+
+    _constraints = CONSTRAINTS
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CodeClassifier:
+        """Train all binary machines.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; float32 and float64 arrays in C order and CSR matrices are used without a copy. For
+            `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Factors on C, row by row: 2 is the same as a repeated row, 0 the same as a removed one.
+
+        Returns
+        -------
+        self
+            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
+            raised again.
+        """
+        begin = time.perf_counter()
+        check_parameters(self, self._constraints)
+        n_threads, memory = threads(self.n_jobs), budget(self.memory)
+        X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
+        sample_weight = check_sample_weight(sample_weight, len(y))
+        rows = np.flatnonzero(sample_weight)
+        classes, y_used = check_classes(y, rows)
+        weight = sample_weight[rows]
+        weight = weight * class_weights(self.class_weight, classes, y_used, weight)[y_used]
+        code = self._code(len(classes))
+        gamma = self._gamma(X, sample_weight)
+        start = self._last_columns(X.shape[0], code)
+        width = X.nnz / len(y) if sp.issparse(X) else X.shape[1]
+        announce(len(rows), X.shape[1], width, len(classes), kernels.kind(self.kernel), n_threads, memory, self.verbose)
+        data = dict(X=X, y=y, metadata={"sample_weight": sample_weight})
+        with Progress(self, self.tol, self.verbose, data) as progress:
+            kernel = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
+            form, strength = LOSSES[self.loss], float(self.C) * weight
+            out = solve_columns(
+                X,
+                rows,
+                y_used,
+                code,
+                kernel,
+                upper=strength if form.box else np.full(len(rows), np.inf),
+                ridge=1 / strength if form.ridge else np.zeros(len(rows)),
+                dtype=value_type(X, rows, kernel, strength, self.tol),
+                tol=float(self.tol),
+                max_iter=int(self.max_iter),
+                time_limit=np.inf if self.time_limit is None else float(self.time_limit),
+                memory=memory,
+                threads=n_threads,
+                start=start,
+                progress=progress if progress.wanted else None,
+            )
+            self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
+            self._set_columns(X, rows, code, out)
+            self._set_report(out, y[self.support_], strength[np.searchsorted(rows, self.support_)])
+            self.fit_seconds_ = time.perf_counter() - begin
+            progress.end(f"polymargin: {self._summary()}")
+        if out["signalled"]:
+            raise KeyboardInterrupt
+        if progress.error is not None:
+            raise progress.error
+        if self.status_ != "solved":
+            warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
+        return self
+
+    # --- the fitted model ---
+
+    def _set_columns(self, X: Any, rows: np.ndarray, code: np.ndarray, out: dict[str, Any]) -> None:
+        used, number = np.unique(out["indices"], return_inverse=True)
+        self.support_ = rows[used]
+        self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
+        self.dual_coef_ = sp.csr_array((out["values"], number, out["indptr"]), shape=(code.shape[1], len(used)))
+        self.intercept_ = out["bias"]
+        self.code_ = code
+        self.rho_ = 1.0
+        self._coef = self._weights() if self._has_weights() else None
+        self._score_type = self._arithmetic()
+
+    def _set_report(self, out: dict[str, Any], y: np.ndarray, strength: np.ndarray) -> None:
+        largest = np.zeros(len(y))
+        np.maximum.at(largest, self.dual_coef_.indices, np.abs(self.dual_coef_.data))
+        box = strength if self.loss == "hinge" else largest.max(initial=0.0)
+        counted = np.searchsorted(self.classes_, y[largest > 1e-6 * box])
+        self.n_support_ = np.bincount(counted, minlength=len(self.classes_)).astype(np.int32)
+        self.status_ = str(out["status"])
+        self.n_iter_ = int(out["n_iter"])
+        self.primal_objective_ = primal = float(out["primal"].sum())
+        self.dual_objective_ = dual = float(out["dual"].sum())
+        scale = max(abs(primal), abs(dual))
+        self.duality_gap_ = (max(primal - dual, 0.0) / scale if scale > 0 else 0.0) if np.isfinite(scale) else np.inf
+        self.kkt_violation_ = float(out["violation"])
+        self.n_kernel_evals_ = int(out["evaluations"])
+
+    def _summary(self) -> str:
+        return (
+            f"{type(self).__name__} ended with status {self.status_!r} after {self.n_iter_:,} steps and "
+            f"{self.fit_seconds_:.3g} s, with a violation of {self.kkt_violation_:.1e} (tol={self.tol:g}) and a "
+            f"duality gap of {self.duality_gap_:.1e}"
+        )
+
+    def _last_columns(self, n: int, code: np.ndarray) -> sp.csr_array | None:
+        """The coefficients of the last fit over all n rows, if that fit had this code and as many rows."""
+        if not self.warm_start or not hasattr(self, "code_") or self.shape_fit_[0] != n:
+            return None
+        if not np.array_equal(code, self.code_):
+            return None
+        last = self.dual_coef_
+        return sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(code.shape[1], n))
+
+    # --- scores ---
+
+    def _model(self, X: Any) -> dict[str, Any]:
+        """The arguments of the core's scores of columns for the checked rows X."""
+        model, vectors, order = self.dual_coef_, self.support_vectors_, np.arange(len(self.support_))
+        indptr, indices, values = model.indptr, model.indices, model.data
+        if self.kernel == "precomputed":
+            vectors, order = None, self.support_
+        elif self._coef is not None:  # linear columns have one vector each
+            vectors, order = self._coef, np.arange(len(self._coef))
+            indptr, indices, values = np.arange(len(order) + 1), order, np.ones(len(order))
+        elif len(order) == 0:  # a fit that was stopped at once: the core wants a row, though it will not look at it
+            vectors = np.zeros((1, X.shape[1]))
+        return dict(
+            Z=kernels.as_data(X),
+            SV=kernels.as_data(vectors),
+            kernel=kernels.record(self.kernel, self.gamma_, self.degree, self.coef0, X, vectors),
+            sv_rows=np.ascontiguousarray(order, dtype=np.int64),
+            indptr=indptr.astype(np.int64),
+            indices=indices.astype(np.int64),
+            values=np.asarray(values, dtype=np.float64),
+            bias=self.intercept_,
+            dtype=self._score_type,
+            n_jobs=threads(self.n_jobs),
+        )
+
+    def _has_weights(self) -> bool:
+        return super()._has_weights() and self.dual_coef_.shape[0] <= 4 * len(self.support_)
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return check_rows(self, X, fit=False, precomputed=self.kernel == "precomputed")
+
+    def _column_scores(self, X: Any) -> np.ndarray:
+        """f_l for all columns, shape (n_samples, n_columns)."""
+        return _core.code_scores(**self._model(self._checked(X)))
+
+    def _class_scores(self, X: Any) -> np.ndarray:
+        """Scores of the classes for checked rows, some rows at a time so that scores of columns stay few."""
+        step = max(64, LARGEST_BLOCK // len(self.intercept_))
+        parts = [self._decide(_core.code_scores(**self._model(X[at : at + step]))) for at in range(0, X.shape[0], step)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.classes_)))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`; for two classes of shape (n_samples,), positive for `classes_[1]`.
+        """
+        X = self._checked(X)
+        if len(self.classes_) > 2:
+            return self._class_scores(X)
+        F = _core.code_scores(**self._model(X))
+        if F.shape[1] == 1:
+            return F[:, 0] * float(self.code_[1, 0])
+        S = self._decide(F)
+        return S[:, 1] - S[:, 0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes with the largest score; of equal ones the first in `classes_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels, of the type that was passed to `fit`.
+        """
+        S = self.decision_function(X)
+        return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]
+
+
+def solve_columns(
+    X: Any,
+    rows: np.ndarray,
+    y: np.ndarray,
+    code: np.ndarray,
+    kernel: dict[str, Any],
+    *,
+    upper: np.ndarray,
+    ridge: np.ndarray,
+    dtype: str,
+    tol: float,
+    max_iter: int,
+    time_limit: float,
+    memory: float,
+    threads: int,
+    start: sp.csr_array | None,
+    progress: Any,
+) -> dict[str, Any]:
+    """Solve all columns on ``X[rows]`` with class indices ``y``; coefficients come back in the order of ``rows``.
+
+    ``start`` has a row per column of the code and a column per row of X.
+    """
+    deadline = time.monotonic() + time_limit
+    order = np.argsort(y, kind="stable")
+    segments = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=len(code)))]).astype(np.int64)
+    begin = None
+    if start is not None:
+        begin = start[:, rows[order]]
+        begin.sort_indices()
+        begin = (begin.indptr.astype(np.int64), begin.indices.astype(np.int64), begin.data)
+
+    def stop(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
+        return bool(progress({"n_iter": n_iter, "violation": violation, "dual": dual, "seconds": seconds}))
+
+    def attempt(dtype: str, begin: Any) -> dict[str, Any]:
+        core = _core.CodeSolver(
+            kernels.as_data(X), kernel, np.ascontiguousarray(rows[order], dtype=np.int64), segments, dtype,
+            float(memory), int(threads),
+        )  # fmt: skip
+        left = max(deadline - time.monotonic(), 0.0)
+        ask = None if progress is None else stop
+        out = core.solve(np.ascontiguousarray(code), upper[order], ridge[order], begin, tol, max_iter, left, ask)
+        return out | {"evaluations": core.evaluations}
+
+    out = attempt(dtype, begin)
+    if out["status"] == "stalled" and dtype == "float32":
+        again = attempt("float64", (out["indptr"], out["indices"], out["values"]))
+        out = again | {"n_iter": out["n_iter"] + again["n_iter"]}
+    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(code.shape[1], len(rows)))
+    back.sort_indices()
+    return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}

@@ -1,0 +1,307 @@
+"""Error-correcting output codes: their design, their decoding, and the machine that uses them.
+
+A code M has a row per class and a column per binary machine. Allwein, Schapire and Singer (2000): a row of scores f is
+decoded to the class c whose row is closest, sum_l loss(M[c, l] f_l) being smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+
+from .checks import Kind, Name
+from .code_machines import BINARY, CONSTRAINTS, CodeClassifier
+
+N_CODES = 1000  # random codes, of which the best is taken
+FEW = 1024  # up to so many distinct columns are all listed
+# Entries, how often each is drawn, and columns per bit of a class's number.
+KINDS = {"dense": ((-1, 1), (0.5, 0.5), 10), "sparse": ((-1, 0, 1), (0.25, 0.5, 0.25), 15)}
+
+
+# --- decoding: S[i, c] from F[i, l] and M[c, l], minus the distance of scores and row ---
+
+
+def exp_scores(F: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Minus the logarithm of sum_l exp(-M f): in the order of the sum, and finite at any score."""
+    return -np.stack([logsumexp(-F * row, axis=1) for row in M], axis=1)
+
+
+def hinge_scores(F: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Minus sum_l (1 - M f)_+."""
+    return -np.stack([np.maximum(1 - F * row, 0).sum(axis=1) for row in M], axis=1)
+
+
+def hamming_scores(F: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Minus sum_l (1 - M sign f) / 2, plus s / (6 (|s| + 1)) with s = sum_l M f: distances differ by 1/2 at least."""
+    s = F @ M.T
+    return (np.where(F > 0, 1.0, -1.0) @ M.T - M.shape[1]) / 2 + s / (6 * (np.abs(s) + 1))
+
+
+DECODINGS = {"exp": exp_scores, "hinge": hinge_scores, "hamming": hamming_scores}
+
+
+# --- design ---
+
+
+def two_sided(code: np.ndarray) -> np.ndarray:
+    """Which columns have both signs."""
+    return (code > 0).any(axis=0) & (code < 0).any(axis=0)
+
+
+def distinct(code: np.ndarray) -> np.ndarray:
+    """The numbers of the two-sided columns, each of equal or opposite ones once, increasing."""
+    M = code.astype(np.float32)
+    n = np.abs(M).sum(axis=0)
+    twins = np.abs(M.T @ M) == np.maximum(n, n[:, None])  # only equal or opposite columns reach this product
+    return np.flatnonzero(two_sided(code) & ~np.triu(twins, 1).any(axis=0))
+
+
+def least_distance(code: np.ndarray) -> float:
+    """The smallest distance of two rows, sum_l (1 - M[c, l] M[d, l]) / 2."""
+    M = code.astype(float)
+    D = (M.shape[1] - M @ M.T) / 2
+    return float(D[np.triu_indices(len(M), 1)].min())
+
+
+def every_column(n_classes: int, values: tuple[int, ...]) -> np.ndarray:
+    """All two-sided columns, of opposite ones the first."""
+    code = np.stack(np.meshgrid(*[values] * n_classes, indexing="ij")).reshape(n_classes, -1).astype(np.int8)
+    return code[:, distinct(code)]
+
+
+def design(kind: str, n_classes: int, random_state: Any) -> np.ndarray:
+    """A random code: "dense" has ceil(10 log2 T) columns of +-1, "sparse" ceil(15 log2 T) with 0 half of the time.
+
+    No column is one-sided, equal to another one or opposite to it; of many codes the one with the largest smallest
+    distance is taken. Where there are no more distinct columns than that, the code is all of them.
+    """
+    T = n_classes
+    if T == 2:
+        return BINARY.copy()
+    values, shares, per_bit = KINDS[kind]
+    n_columns = int(np.ceil(per_bit * np.log2(T)))
+    n_distinct = 2 ** (T - 1) - 1 if kind == "dense" else (3**T - 2 ** (T + 1) + 1) // 2
+    if n_distinct <= n_columns:
+        return every_column(T, values)
+    rng = check_random_state(random_state)
+    pool = every_column(T, values) if n_distinct <= FEW else None
+    best, best_distance = np.zeros((T, 0), dtype=np.int8), -1.0
+    for _ in range(max(1, min(N_CODES, 10**9 // (T * T * n_columns)))):
+        code = draw(rng, pool, T, n_columns, values, shares)
+        distance = least_distance(code) if code.any(axis=1).all() else -0.5  # a class that is nowhere: only if need be
+        if distance > best_distance:
+            best, best_distance = code, distance
+    return best
+
+
+def draw(rng: Any, pool: np.ndarray | None, T: int, n_columns: int, values: tuple, shares: tuple) -> np.ndarray:
+    """Distinct columns with independent entries; where few columns exist, chosen from all of them as often."""
+    if pool is not None:
+        odds = np.prod(np.array(shares)[np.searchsorted(values, pool)], axis=0)
+        return pool[:, np.sort(rng.choice(pool.shape[1], n_columns, replace=False, p=odds / odds.sum()))]
+    code = np.zeros((T, 0), dtype=np.int8)
+    while code.shape[1] < n_columns:
+        more = rng.choice(np.array(values, dtype=np.int8), size=(T, n_columns), p=shares)
+        code = np.concatenate([code, more], axis=1)
+        code = code[:, distinct(code)]
+    return code[:, :n_columns]
+
+
+def check_code(code: Any, n_classes: int) -> np.ndarray:
+    """A given code as int8 of shape (n_classes, n_columns), of equal or opposite columns the first."""
+    M = np.asarray(code)
+    if M.ndim != 2 or M.shape[0] != n_classes or M.shape[1] == 0:
+        raise ValueError(
+            f"code expected one row per class and at least one column, shape ({n_classes}, n_columns), and found shape "
+            f"{M.shape}: give the rows in the order of classes_"
+        )
+    if M.dtype.kind not in "iuf" or not np.isin(M, (-1, 0, 1)).all():
+        raise ValueError("code expected the entries -1, 0 and 1, and found others: round or recode them")
+    M = M.astype(np.int8)
+    if not two_sided(M).all():
+        found = int(np.argmin(two_sided(M)))
+        raise ValueError(
+            f"code expected 1 and -1 in every column, and found only one of them in column {found}: drop it"
+        )
+    if len(np.unique(M, axis=0)) < n_classes:
+        raise ValueError("code expected a different row for every class, and found two equal rows: add columns")
+    return M[:, distinct(M)]
+
+
+class OutputCodeSVC(CodeClassifier):
+    r"""Kernel support vector machine with one binary machine per column of an error-correcting output code.
+
+    In column l a class is on the side 1, on the side -1 or, where the code has 0, not there. The machine of a column is
+
+    .. math:: \min_{w, b}\; \tfrac12 \|w\|^2 + C \sum_i \omega_i\, \ell(\xi_i), \quad
+        M_{y_i l} (\langle w, \phi(x_i) \rangle + b) \ge 1 - \xi_i
+
+    and the class whose row of the code is closest to the scores wins [1]_. All machines share their kernel values and
+    run in parallel.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses against the margin.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        :math:`\ell(\xi)` is :math:`\xi` or :math:`\xi^2 / 2` (a ridge 1/C on the kernel matrix).
+    code : {"dense", "sparse"} or array-like of shape (n_classes, n_columns), default="dense"
+        "dense": ceil(10 log2 n_classes) random columns of 1 and -1; "sparse": ceil(15 log2 n_classes) columns with 0
+        half of the time; the best of many random codes, all distinct columns where there are not so many. An array has
+        the entries -1, 0 and 1; of equal or opposite columns the first is used.
+    decoding : {"exp", "hinge", "hamming"}, default="exp"
+        The distance of scores f to a row of the code: the sum over the columns of :math:`e^{-M f}`,
+        :math:`(1 - M f)_+` or :math:`(1 - M\, \mathrm{sign} f) / 2`. Class scores are minus the distance (minus its
+        logarithm for "exp"; "hamming" has a tie-break from the scores of less than half a step).
+    kernel : {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns their kernel values, of shape (n_X, n_Z).
+    gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
+        "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features. One number per feature is the ellipsoidal RBF.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial and the sigmoid kernel.
+    class_weight : dict or "balanced", default=None
+        Factors on C for the rows of a class; "balanced" gives all classes the same total weight.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions of any binary machine, LIBSVM's stopping rule.
+    max_iter : int, default=10_000_000
+        Largest number of steps of one binary machine; ordinary data stay far below.
+    time_limit : float, default=None
+        Seconds after which training stops.
+    memory : "auto", int or str, default="auto"
+        Memory for kernel values: bytes, or a string such as "512MB"; "auto" is half of the free memory.
+    n_jobs : int, default=None
+        Threads. None is all cores of the process, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
+        worker; -1 is all cores.
+    warm_start : bool, default=False
+        Start from the solution of the last fit, if that had as many rows and classes.
+    random_state : int, default=None
+        Seed of the random code.
+    verbose : int, default=0
+        1 shows a progress bar (rich, on a terminal) or a log line every five seconds, 2 a line for every report of the
+        solver.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
+    code_ : ndarray of shape (n_classes, n_columns)
+        What each class is in each machine: 1, -1, or 0 for not at all.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the training data that are support vectors of any machine, increasing.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
+        These rows; empty for `kernel="precomputed"`.
+    n_support_ : ndarray of shape (n_classes,)
+        Rows of each class with a coefficient above 1e-6 of its upper bound (squared hinge: of the largest coefficient).
+    dual_coef_ : sparse CSR array of shape (n_columns, n_SV)
+        Coefficients, label times dual variable.
+    intercept_ : ndarray of shape (n_columns,)
+        Biases.
+    coef_ : ndarray of shape (n_columns, n_features)
+        Weight vectors for the linear kernel.
+    gamma_ : float or ndarray of shape (n_features,)
+        The kernel's gamma, None for kernels without one.
+    status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted"}
+        Why the solver stopped: the worst of all machines.
+    n_iter_ : int
+        Steps of all machines.
+    primal_objective_, dual_objective_, duality_gap_ : float
+        Sum of the machines' objectives, the lower bound on its minimum, and their relative difference.
+    kkt_violation_ : float
+        The largest violation of the optimality conditions.
+    n_kernel_evals_ : int
+        Kernel values that were computed.
+    fit_seconds_ : float
+        Duration of `fit`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had string column names.
+
+    References
+    ----------
+    .. [1] E. L. Allwein, R. E. Schapire and Y. Singer, "Reducing multiclass to binary: a unifying approach for margin
+       classifiers", JMLR 1, 2000.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from polymargin import OutputCodeSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = OutputCodeSVC(C=10, random_state=0).fit(X[:1000], y[:1000])
+    >>> model.code_.shape, bool(model.score(X[1000:], y[1000:]) > 0.9)
+    ((10, 34), True)
+    """
+
+    _constraints = {
+        **CONSTRAINTS,
+        "code": (Name(("dense", "sparse")), Kind("an array of -1, 0 and 1", (np.ndarray, list, tuple))),
+        "decoding": (Name(tuple(DECODINGS)),),
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "hinge",
+        code: Any = "dense",
+        decoding: str = "exp",
+        kernel: str | Callable = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Mapping | str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        time_limit: float | None = None,
+        memory: str | int = "auto",
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.code = code
+        self.decoding = decoding
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _code(self, n_classes: int) -> np.ndarray:
+        if isinstance(self.code, str):
+            return design(self.code, n_classes, self.random_state)
+        return check_code(self.code, n_classes)
+
+    def code_decisions_(self, X: Any) -> np.ndarray:
+        """Scores of the machines.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_columns)
+            In the order of the columns of `code_`; a positive score is for the classes with 1.
+        """
+        return self._column_scores(X)
+
+    def _decide(self, F: np.ndarray) -> np.ndarray:
+        return DECODINGS[self.decoding](F, self.code_)
