@@ -63,6 +63,7 @@ inline nb::object as_vector(const std::vector<double>& v) {
 
 // What each file of bindings adds to the module.
 void bind_codes(nb::module_& m);
+void bind_criterion(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_scores(nb::module_& m);
