@@ -3,6 +3,7 @@
 from .joint import JointSVC
 from .output_codes import OutputCodeSVC
 from .reductions import OneVsRestSVC, PairwiseSVC
+from .selection import RadiusMarginSearch
 from .sensitivity import sensitivity_map
 
 __version__ = "0.1.0"
@@ -12,6 +13,7 @@ __all__ = [
     "OneVsRestSVC",
     "OutputCodeSVC",
     "PairwiseSVC",
+    "RadiusMarginSearch",
     "__version__",
     "sensitivity_map",
 ]

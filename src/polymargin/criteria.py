@@ -14,7 +14,8 @@ s = +1, -1 the two classes:
     d||w||^2/dv_t = g_t sum_ij a_i a_j s_i s_j (x_it - x_jt)^2 k_ij
 
 A criterion is a function of all ||w||^2 and R^2, so its gradient needs one such double sum, with the weights
-S = sum_p (df/d||w_p||^2 a_p a_p' + df/dR_p^2 b_p b_p'): with P = K o S and r = P 1 it is 2 (sum_i r_i x_it^2 - x_t'P x_t).
+S = sum_p (df/d||w_p||^2 a_p a_p' + df/dR_p^2 b_p b_p'). With P = K o S and r = P 1 it is
+2 (sum_i r_i x_it^2 - x_t'P x_t): one matrix product for all features.
 """
 
 from __future__ import annotations
@@ -106,6 +107,10 @@ class Criterion:
         self.n, self.d = X.shape
         self.deadline = np.inf
         self.status = "solved"
+
+    def parameters(self, point: np.ndarray) -> tuple[float, Any]:
+        """C and gamma (or all gammas) of a point (ln C, ln gamma, ...)."""
+        return float(np.exp(point[0])), np.exp(point[1:]) if self.ellipsoidal else float(np.exp(point[1]))
 
     def __call__(self, C: float, gamma: Any) -> tuple[float, np.ndarray]:
         """The criterion and its gradient by ln C and by ln gamma (or by every ln gamma_t).

@@ -1,0 +1,79 @@
+"""What the searches for C and gamma share: these parameters inside an estimator, and the estimator fitted with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+
+def _has(name: str):
+    """Whether the estimator, fitted or not, has a method."""
+
+    def check(search: Any) -> bool:
+        getattr(search.best_estimator_ if hasattr(search, "best_estimator_") else search.estimator, name)
+        return True
+
+    return check
+
+
+def tuned_names(estimator: Any) -> tuple[str, str]:
+    """The names of C and gamma among the parameters of an estimator, which may be inside another one."""
+    names = sorted(estimator.get_params(deep=True), key=lambda name: (name.count("__"), name))
+    found = []
+    for wanted in ("C", "gamma"):
+        match = [name for name in names if name == wanted or name.endswith(f"__{wanted}")]
+        if not match:
+            raise ValueError(
+                f"estimator expected parameters C and gamma, and found {type(estimator).__name__} without {wanted}: "
+                f"pass a support vector machine with the RBF kernel"
+            )
+        found.append(match[0])
+    return found[0], found[1]
+
+
+class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A search over the parameters of `estimator` whose `fit` leaves `best_params_` and `best_estimator_`."""
+
+    def _fit_name(self, name: str) -> str:
+        return f"{self.estimator.steps[-1][0]}__{name}" if isinstance(self.estimator, Pipeline) else name
+
+    @available_if(_has("predict"))
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels by `best_estimator_`."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores by `best_estimator_`."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities by `best_estimator_`."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(X)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of `best_estimator_`."""
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Their names, if X had string column names."""
+        return self.best_estimator_.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_params_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.estimator.__sklearn_tags__().input_tags.sparse
+        return tags

@@ -1,0 +1,130 @@
+"""Minimise a radius-margin criterion over ln C and ln gamma.
+
+The logarithm of the criterion, plus penalty sum_t (v_t - mean v)^2 over v_t = ln gamma_t, goes to L-BFGS-B with both
+stopping rules of the paper: a relative change of the criterion of at most `tol` in an iteration, or more than ten
+evaluations in one.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .criteria import Criterion
+from .progress import rich_bar, say
+
+REACH = 14.0  # ln C and ln gamma stay this close to 0 and to the starting point: a factor of a million
+MAX_LINE_SEARCH = 10
+
+
+@dataclass
+class Found:
+    """The best point, the criterion there, every evaluation, and why the search ended."""
+
+    point: np.ndarray
+    value: float
+    path: list[dict]
+    status: str = "max_iter"
+
+
+class Ended(Exception):
+    """Ends the optimiser from inside an evaluation."""
+
+
+def descend(
+    criterion: Criterion,
+    start: np.ndarray,
+    *,
+    penalty: float,
+    tol: float,
+    max_iter: int,
+    verbose: int,
+    path: list[dict],
+) -> Found:
+    """Minimise from `start`; `path` holds the evaluations of a search that this one goes on with."""
+    begin, before = time.monotonic(), path[-1]["seconds"] if path else 0.0
+    found = Found(start, np.nan, list(path))
+    best, last = np.inf, None
+    iteration, in_iteration = path[-1]["iteration"] if path else 0, 0
+
+    def evaluate(point: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal best, in_iteration
+        C, gamma = criterion.parameters(point)
+        value, gradient = criterion(C, gamma)
+        if criterion.status in ("interrupted", "time_limit"):
+            found.status = criterion.status
+            raise Ended
+        away = point[1:] - point[1:].mean()
+        f, slope = np.log(value) + penalty * (away @ away), gradient / value
+        slope[1:] += 2 * penalty * away
+        seconds, norm = before + time.monotonic() - begin, float(np.linalg.norm(gradient))
+        found.path.append(
+            dict(value=value, grad_norm=norm, params=dict(C=C, gamma=gamma), seconds=seconds, iteration=iteration)
+        )
+        if f < best:
+            best, found.point, found.value = f, point.copy(), value
+        show(found.path)
+        in_iteration += 1
+        if in_iteration > MAX_LINE_SEARCH + 1:
+            found.status = "solved"
+            raise Ended
+        return f, slope
+
+    def after_iteration(intermediate_result: Any) -> None:
+        nonlocal last, iteration, in_iteration
+        iteration, in_iteration = iteration + 1, 0
+        found.path[-1]["iteration"] = iteration
+        before, last = last, intermediate_result.fun
+        if before is not None and abs(last - before) <= tol:
+            found.status = "solved"
+            raise StopIteration
+
+    bounds = [(-REACH, REACH)] + [(v - REACH, v + REACH) for v in start[1:]]
+    options = dict(maxiter=max_iter, maxfun=10**9, ftol=0.0, gtol=1e-8, maxcor=20, maxls=MAX_LINE_SEARCH)
+    with Shown(verbose) as show:
+        try:
+            result = minimize(
+                evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=after_iteration, options=options
+            )
+            if result.status != 1:  # no descent left, as the second rule wants it, or no gradient
+                found.status = "solved"
+        except Ended:
+            pass
+    return found
+
+
+class Shown:
+    """What a verbose search shows: a bar with the last criterion and parameters on a terminal, else log lines."""
+
+    def __init__(self, verbose: int) -> None:
+        self.verbose, self.bar, self.last = int(verbose), None, 0.0
+
+    def __enter__(self) -> Shown:
+        if self.verbose and sys.stderr.isatty():
+            self.bar = rich_bar()
+        if self.bar:
+            self.bar.start()
+            self.task = self.bar.add_task("RadiusMarginSearch", total=None, detail="")
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def __call__(self, path: list[dict]) -> None:
+        if not self.verbose:
+            return
+        now = path[-1]
+        C, gamma = now["params"].values()
+        width = f"gamma {gamma:.4g}" if np.ndim(gamma) == 0 else f"gamma {gamma.min():.3g} to {gamma.max():.3g}"
+        text = f"evaluation {len(path)}  criterion {now['value']:.6g}  C {C:.4g}  {width}"
+        if self.bar:
+            self.bar.update(self.task, detail=text)
+        elif self.verbose > 1 or now["seconds"] - self.last >= 5:
+            self.last = now["seconds"]
+            say(f"polymargin: {now['seconds']:.1f} s  {text}", self.verbose)
