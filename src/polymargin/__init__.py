@@ -4,6 +4,7 @@ from .joint import JointSVC
 from .output_codes import OutputCodeSVC
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .selection import RadiusMarginSearch
+from .kernel_density import KernelDensityNB
 from .sensitivity import sensitivity_map
 
 __version__ = "0.1.0"
@@ -17,3 +18,4 @@ __all__ = [
     "__version__",
     "sensitivity_map",
 ]
+__all__ = ["JointSVC", "KernelDensityNB", "__version__", "sensitivity_map"]
