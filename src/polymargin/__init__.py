@@ -1,16 +1,17 @@
 """Multiclass kernel support vector machines with one joint problem for all classes."""
 
 from .joint import JointSVC
+from .kernel_density import KernelDensityNB
 from .output_codes import OutputCodeSVC
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .selection import RadiusMarginSearch
-from .kernel_density import KernelDensityNB
 from .sensitivity import sensitivity_map
 
 __version__ = "0.1.0"
 
 __all__ = [
     "JointSVC",
+    "KernelDensityNB",
     "OneVsRestSVC",
     "OutputCodeSVC",
     "PairwiseSVC",
@@ -18,4 +19,3 @@ __all__ = [
     "__version__",
     "sensitivity_map",
 ]
-__all__ = ["JointSVC", "KernelDensityNB", "__version__", "sensitivity_map"]
