@@ -17,6 +17,7 @@ namespace {
 constexpr Index kTile = 512;        // examples of one task when all are looked at
 constexpr Index kAskEvery = 256;    // examples between two looks at the clock
 constexpr Index kAhead = 8;         // examples between the first word of one and its turn
+constexpr Index kPatience = 10;      // slow progress is progress: so many times as patient as a solver with working sets
 constexpr double kStage = 0.1;      // of the violation at its begin is left at the end of a stage
 
 // Splitmix64: the same order of examples on every machine.
@@ -188,7 +189,7 @@ class LinearMarginSolver {
       if (violation_[i] > -out_.violation) order_.push_back(i);
     double last = out_.violation;
     for (;;) {
-      if (watch_.halted(out_, last, objective_) || watch_.stalled(out_, last, objective_, 1)) return true;
+      if (watch_.halted(out_, last, objective_) || watch_.stalled(out_, last, objective_, kPatience)) return true;
       ++out_.n_iter;
       const double worst = sweep(last);
       if (worst < 0) return true;
