@@ -55,7 +55,7 @@ def prototypes(est, n):
 
 def assert_consistent(est, X, y, w=None):
     """Weights, coefficients and the reported objectives belong to each other, by the naive formulas."""
-    X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
     B = prototypes(est, len(y))
     intercept = MACHINES[est.machine].intercepts[0] if est.intercept == "auto" else est.intercept
     assert_allclose(est.coef_, B @ X, atol=1e-10)
@@ -68,7 +68,7 @@ def assert_consistent(est, X, y, w=None):
     upper = p.u * (1 + 1e-12) if est.loss == "hinge" else np.inf
     assert np.all(B[own] >= 0) and np.all(B[~own] <= 0) and np.all(-np.where(own, 0, B) <= upper)
     if est.machine == "crammer-singer":
-        assert np.all(B[own] <= upper)
+        assert np.all(B[y, np.arange(len(y))] <= upper)
     assert_allclose(B.sum(axis=0), 0, atol=1e-12)
 
 
@@ -91,11 +91,11 @@ def test_conic_solver(seed, machine, loss, intercept, in_weights):
         assert_consistent(est, X, y, w)
 
 
-@pytest.mark.parametrize("T", [2, 3, 4, 5, 8, 9, 17, 30, 33, 50])
+@pytest.mark.parametrize("T", [2, 3, 4, 5, 8, 9, 17, 25, 33, 41])
 @every_case
 def test_kernel_engine(machine, loss, T, in_weights):
     """Every width of the vector passes."""
-    X, y = blobs([6] * T, 7, seed=T, spread=0.8)
+    X, y = blobs([5] * T, 12, seed=T, spread=0.8)
     X[np.abs(X) < 0.5] = 0
     est = fit(machine, X, y, loss=loss, C=0.5)
     assert_consistent(est, X, y)
@@ -163,7 +163,7 @@ from polymargin import JointSVC, linear
 from polymargin.machines import MACHINES
 linear.pays = lambda *_: True
 rng = np.random.default_rng(0)
-for T in (2, 3, 11, 40):
+for T in (2, 3, 11, 27):
     X, y = rng.normal(size=(4 * T, 5)), np.arange(4 * T) % T
     print(JointSVC("kesler", kernel="linear", tol=1e-7, C=0.3).fit(X, y).primal_objective_)
 """
