@@ -6,9 +6,9 @@
 //   f(x) = sum_i b_i k(x_i, x) + bias         bias: minus the multiplier of sum b = 0
 //
 // u and R are common to all columns: the hinge has u = C w and R = 0, the squared hinge u = infinity and R = 1 / (C w). A row
-// with u = 0 takes no part. One-versus-one has a column of two entries for each pair, one-versus-rest a column without zeros per class.
+// with u = 0 takes no part. One-versus-one has a column of two entries for each pair, one-versus-rest a column without zeros per
+// class.
 #pragma once
-#include <cstdint>
 #include <vector>
 
 #include "dual_problem.hpp"
@@ -16,13 +16,16 @@
 namespace polymargin {
 
 struct CodeProblem {
-  Span<const Index> segments;    // class c is the range [segments[c], segments[c + 1]) of the rows
-  Span<const std::int8_t> code;  // T x L, row by row
+  Span<const Index> segments;  // class c is the range [segments[c], segments[c + 1]) of the rows
+  // The entries of column l that are not zero are at [offsets[l], offsets[l + 1]): c + 1 for M[c,l] = 1, -(c + 1) for -1, by class.
+  std::vector<Index> offsets, entries;
   Span<const double> upper, ridge;
   Index classes() const { return segments.size - 1; }
-  Index columns() const { return code.size / classes(); }
+  Index columns() const { return static_cast<Index>(offsets.size()) - 1; }
   Index rows() const { return upper.size; }
-  int sign(Index c, Index column) const { return code[c * columns() + column]; }
+  Span<const Index> column(Index l) const { return {entries.data() + offsets[l], offsets[l + 1] - offsets[l]}; }
+  static Index class_of(Index entry) { return (entry > 0 ? entry : -entry) - 1; }
+  Index size(Index entry) const { return segments[class_of(entry) + 1] - segments[class_of(entry)]; }
 };
 
 // The solution of one column; b is zero elsewhere.

@@ -19,9 +19,9 @@ Index pair_number(Index a, Index b, Index classes) { return a * (2 * classes - a
 
 // The kernel values of all support vectors and some test rows, and sums of them.
 template <class T>
-class Block {
+class TestBlock {
  public:
-  Block(const KernelBlocks<T>& K, const Kernel& kernel, const CodeModel& model, Index lanes)
+  TestBlock(const KernelBlocks<T>& K, const Kernel& kernel, const CodeModel& model, Index lanes)
       : K_(K),
         model_(model),
         turned_(kernel.kind == KernelKind::precomputed || kernel.kind == KernelKind::callable),
@@ -72,7 +72,7 @@ void over_blocks(const Data& Z, const Data& SV, const Kernel& kernel, const Code
   lanes = std::max<Index>((lanes + width - 1) / width, 1) * width;
   const Index tasks = (Z.n + lanes - 1) / lanes;
   auto one = [&](Index k) {
-    Block<T> block(K, kernel, model, lanes);
+    TestBlock<T> block(K, kernel, model, lanes);
     const Index from = k * lanes, to = std::min(from + lanes, Z.n);
     block.fill(from, to);
     task(block, from, to);
@@ -87,7 +87,7 @@ void over_blocks(const Data& Z, const Data& SV, const Kernel& kernel, const Code
 template <class T>
 void code_scores(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, double* out, Team& team) {
   const Index L = model.columns();
-  over_blocks<T>(Z, SV, kernel, model, team, [&](Block<T>& block, Index from, Index to) {
+  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
     for (Index l = 0; l < L; ++l) {
       const double* f = block.column(l);
       for (Index i = from; i < to; ++i) out[i * L + l] = f[i - from];
@@ -98,7 +98,7 @@ void code_scores(const Data& Z, const Data& SV, const Kernel& kernel, const Code
 template <class T>
 void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes, double* out,
                 Team& team) {
-  over_blocks<T>(Z, SV, kernel, model, team, [&](Block<T>& block, Index from, Index to) {
+  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
     const Index m = to - from;
     std::vector<double> votes(classes * m, 0), sums(classes * m, 0);
     for (Index a = 0, l = 0; a < classes; ++a)
@@ -123,7 +123,7 @@ void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeM
 template <class T>
 void dag_winners(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes, Index* out,
                  Team& team) {
-  over_blocks<T>(Z, SV, kernel, model, team, [&](Block<T>& block, Index from, Index to) {
+  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
     const Index m = to - from;
     // The rows that are at the same pair go on together. Pairs are met in the order of their distance b - a.
     std::vector<std::vector<Index>> at(classes), next(classes);  // by a; b = a + distance

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
+
+#include "watch.hpp"
 
 namespace polymargin {
 
@@ -11,18 +14,28 @@ namespace {
 constexpr double kSlice = 0.05;   // seconds between two reports
 constexpr Index kPolished = 256;  // up to so many rows a solved problem is carried on to rounding error
 constexpr double kPolishedTol = 1e-12;
+constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
+constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
 
 // Columns in turn, by as many workers as there are threads. A worker keeps its unfinished column from one slice of time to the next, and
 // between slices the thread that called asks whether to go on.
 template <class T>
 class Columns {
  public:
-  Columns(const CodeProblem& problem, const HeldGram<T>& K, const Coefficients& start, const Settings& settings,
-          Team& team)
-      : p_(problem), K_(K), start_(start), set_(settings), team_(team), watch_(settings), out_(problem.columns()) {}
+  Columns(const CodeProblem& problem, const SharedValues<T>& shared, const Coefficients& start,
+          const Settings& settings, Team& team)
+      : p_(problem),
+        shared_(shared),
+        start_(start),
+        set_(settings),
+        team_(team),
+        limits_(without_steps(settings)),
+        watch_(limits_),
+        out_(problem.columns()) {}
 
   std::vector<ColumnSolution> run() {
-    std::vector<Worker> workers(std::min<Index>(team_.size(), p_.columns()));
+    const bool alone = shared_.K && shared_.K->serial() && !shared_.gram.values;  // a callable has one caller
+    std::vector<Worker> workers(alone ? 1 : std::min<Index>(team_.size(), p_.columns()));
     const Index n = static_cast<Index>(workers.size());
     Solution state;
     while (n_done_ < p_.columns()) {
@@ -31,8 +44,8 @@ class Columns {
       double violation = 0;
       Index n_iter = n_iter_;
       for (const Worker& w : workers)
-        if (w.column >= 0) violation = std::max(violation, w.smo.violation()), n_iter += w.smo.n_iter();
-      state.n_iter = 0;
+        if (w.column >= 0) violation = std::max(violation, w.work.violation()), n_iter += w.work.n_iter();
+      state.n_iter = n_iter;
       if (n_done_ < p_.columns() && watch_.halted(state, violation, -dual_.load())) {
         halt(workers, state.status);
         break;
@@ -44,9 +57,14 @@ class Columns {
  private:
   using Clock = std::chrono::steady_clock;
   struct Worker {
-    ColumnSmo<T> smo;
+    Column<T> work;
     Index column = -1;
   };
+
+  static Settings without_steps(Settings settings) {
+    settings.max_iter = std::numeric_limits<Index>::max();
+    return settings;
+  }
 
   std::chrono::duration<double> slice() const {
     return std::chrono::duration<double>(std::max(std::min(kSlice, watch_.left()), 1e-4));
@@ -60,16 +78,16 @@ class Columns {
         const Index l = next_.fetch_add(1);
         if (l >= p_.columns()) return;
         w.column = l;
-        w.smo.begin(p_, K_, l, start_.rows(l), start_.values(l), nullptr);
+        w.work.begin(p_, shared_, l, start_.rows(l), start_.values(l));
       }
-      if (!w.smo.run(set_.tol, goal, set_.max_iter, more)) return;
+      if (!w.work.run(set_.tol, goal, set_.max_iter, more)) return;
       finish(w);
     } while (more());
   }
 
   void finish(Worker& w) {
     ColumnSolution& out = out_[w.column];
-    out = w.smo.solution();
+    out = w.work.solution(set_.tol);
     n_iter_ += out.n_iter;
     double dual = dual_.load();
     while (!dual_.compare_exchange_weak(dual, dual + out.dual)) {
@@ -81,7 +99,7 @@ class Columns {
   void halt(std::vector<Worker>& workers, Status status) {
     for (Worker& w : workers) {
       if (w.column < 0) continue;
-      out_[w.column] = w.smo.solution();
+      out_[w.column] = w.work.solution(set_.tol);
       out_[w.column].status = status;
     }
     for (Index l = std::min(next_.load(), p_.columns()); l < p_.columns(); ++l) {
@@ -96,10 +114,11 @@ class Columns {
   }
 
   const CodeProblem& p_;
-  const HeldGram<T>& K_;
+  const SharedValues<T>& shared_;
   const Coefficients& start_;
   const Settings& set_;
   Team& team_;
+  const Settings limits_;  // those of all columns together
   Watch watch_;
   std::vector<ColumnSolution> out_;
   std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
@@ -108,15 +127,30 @@ class Columns {
 
 }  // namespace
 
-template <class T>
-std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const HeldGram<T>& K, const Coefficients& start,
-                                          const Settings& settings, Team& team) {
-  return Columns<T>(problem, K, start, settings, team).run();
+Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial) {
+  const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
+  bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
+  for (Index l = 0; l < p.columns() && pairs; ++l) pairs = p.column(l).size == 2;
+  if (gram <= memory && (!pairs || gram <= kSmallGram)) return Hold::all;
+  if (!pairs) return Hold::nothing;
+  double own = 0, largest = 0;
+  for (Index c = 0; c < p.classes(); ++c) {
+    const double size = static_cast<double>(p.segments[c + 1] - p.segments[c]);
+    own += bytes * size * size, largest = std::max(largest, size);
+  }
+  const bool whole = 2 * largest <= kWholePair && own + 2 * bytes * threads * largest * largest <= memory;
+  return whole ? Hold::classes : Hold::nothing;
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                                    \
-  template std::vector<ColumnSolution> solve_columns<T>(const CodeProblem&, const HeldGram<T>&, const Coefficients&, \
-                                                        const Settings&, Team&);
+template <class T>
+std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const SharedValues<T>& shared,
+                                          const Coefficients& start, const Settings& settings, Team& team) {
+  return Columns<T>(problem, shared, start, settings, team).run();
+}
+
+#define POLYMARGIN_INSTANTIATE(T)                                                                   \
+  template std::vector<ColumnSolution> solve_columns<T>(const CodeProblem&, const SharedValues<T>&, \
+                                                        const Coefficients&, const Settings&, Team&);
 POLYMARGIN_INSTANTIATE(float)
 POLYMARGIN_INSTANTIATE(double)
 #undef POLYMARGIN_INSTANTIATE

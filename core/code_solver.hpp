@@ -3,9 +3,8 @@
 #include <vector>
 
 #include "code_problem.hpp"
-#include "column_smo.hpp"
+#include "column.hpp"
 #include "team.hpp"
-#include "watch.hpp"
 
 namespace polymargin {
 
@@ -18,9 +17,13 @@ struct Coefficients {
   Span<const double> values(Index l) const { return empty() ? b : b.sub(offsets[l], offsets[l + 1]); }
 };
 
+// What is worth holding for all columns: the whole matrix, the block of each class with itself (then the columns are pairs), or nothing.
+enum class Hold { all, classes, nothing };
+Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double memory, int threads, bool serial);
+
 // From `start`, which may be empty. max_iter counts the steps of one column.
 template <class T>
-std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const HeldGram<T>& K, const Coefficients& start,
-                                          const Settings& settings, Team& team);
+std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const SharedValues<T>& shared,
+                                          const Coefficients& start, const Settings& settings, Team& team);
 
 }  // namespace polymargin

@@ -1,54 +1,71 @@
-// One column of a code (code_problem.hpp), solved by steps on two variables where its kernel values are held: i may grow and has
-// the smallest gradient, j may fall and promises the largest gain (the second-order choice of Fan, Chen and Lin, 2005). A step is two passes
-// over the column's rows: the choice of j, and the change of the gradient together with the choice of the next i.
+// A binary machine with bias whose kernel values are at hand,
+//
+//   min over b   1/2 b'(K + R) b + g'b        0 <= y_i b_i <= u_i,   sum b as it is at the start        (R diagonal)
+//
+// solved by steps on two variables: i may grow and has the smallest gradient, j may fall and promises the largest gain (the
+// second-order choice of Fan, Chen and Lin, 2005). A step is two passes over the variables: the choice of j, and the change
+// of the gradient together with the choice of the next i.
 #pragma once
 #include <vector>
 
-#include "code_problem.hpp"
+#include "dual_problem.hpp"
 #include "steps.hpp"
 
 namespace polymargin {
 
-// Kernel values between all rows of a problem. At least kLanes values beyond the last one can be read.
+// Kernel values between two lists of rows. At least kLanes finite values beyond the last one can be read.
 template <class T>
-struct HeldGram {
+struct Block {
   const T* values = nullptr;
   Index ld = 0;
-  Span<const double> diagonal;
-  const T* row(Index i) const { return values + i * ld; }
+};
+
+// Variables come in parts: runs whose kernel values are adjacent in memory.
+template <class T>
+struct BinaryProblem {
+  std::vector<Index> sizes;      // of the parts
+  std::vector<Block<T>> blocks;  // between parts p and q: blocks[p * n_parts + q]
+  std::vector<double> y, upper, ridge, diagonal,
+      linear;             // K_ii in `diagonal`; the linear term g, -y where nothing is fixed
+  std::vector<double> b;  // start, within the bounds
+  void clear() {
+    sizes.clear(), blocks.clear();
+    for (std::vector<double>* v : {&y, &upper, &ridge, &diagonal, &linear, &b}) v->clear();
+  }
+  Index size() const { return static_cast<Index>(y.size()); }
 };
 
 template <class T>
 class ColumnSmo {
  public:
-  // `at` and `b` are a starting point, which is moved into the feasible set. Where `outside` is not null it has, for every row, what
-  // variables that are no part of the problem add to the gradient.
-  void begin(const CodeProblem& p, const HeldGram<T>& K, Index column, Span<const Index> at, Span<const double> b,
-             const double* outside);
-  // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more` says no: false.
-  // It is solved if no violation exceeds tol >= goal.
+  BinaryProblem<T> problem;  // to be filled before `begin`; b becomes the solution
+
+  void begin();
+  // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more` says
+  // no: false. It is solved if no violation exceeds tol >= goal.
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {
       if (violation() <= goal || n_iter_ >= max_iter || stuck()) {
         if (!exact_) refresh();
-        const bool solved = violation() <= tol;
-        if (violation() <= goal || (solved && n_iter_ >= max_iter) || (solved && idle_ >= kIdle))
-          return end(Status::solved);
-        if (n_iter_ >= max_iter) return end(Status::max_iter);
-        if (idle_ >= kIdle) return end(Status::stalled);
+        const bool solved = violation() <= tol, over = n_iter_ >= max_iter || idle_ >= kIdle;
+        if (violation() <= goal || (solved && over)) return end(Status::solved);
+        if (over) return end(n_iter_ >= max_iter ? Status::max_iter : Status::stalled);
       }
       if (n_iter_ % kPatience == kPatience - 1 && !more()) return false;
       step();
     }
   }
+  // Makes problem.b and gradient() exact wherever the steps ended.
+  void finish();
+  const std::vector<double>& gradient() const { return gradient_; }  // by variable
   double violation() const { return range_.high - range_.low; }
   Index n_iter() const { return n_iter_; }
-  ColumnSolution solution();
+  Status status() const { return status_; }
 
  private:
-  struct Part {  // a range of rows, and its place among the variables, a multiple of kLanes
-    Index row, size, at, padded;
+  struct Part {
+    Index first, size, at, padded;  // variables from `first` on have places from `at` on, a multiple of kLanes
   };
   static constexpr Index kPatience = 64;  // steps between two looks at the clock
   static constexpr int kIdle = 3;
@@ -61,19 +78,21 @@ class ColumnSmo {
   }
   void step();
   void refresh();
-  void look();
   void set(Index k) {
     up_[k] = b_[k] < high_[k] ? T(0) : T(kBlocked);
     down_[k] = b_[k] > low_[k] ? T(0) : T(kBlocked);
   }
+  // The kernel values of the variable at place k with the variables of part q.
+  const T* row(Index k, std::size_t q) const {
+    const Block<T>& block = problem.blocks[part_of_[k] * parts_.size() + q];
+    return block.values + (k - parts_[part_of_[k]].at) * block.ld;
+  }
   double objective() const;
 
-  const CodeProblem* p_ = nullptr;
-  HeldGram<T> K_;
   std::vector<Part> parts_;
-  std::vector<Index> row_;  // of each variable; -1: padding
-  std::vector<T> G_, up_, down_, diagonal_;
-  std::vector<double> b_, low_, high_, exact_gradient_, fixed_;
+  std::vector<std::size_t> part_of_;  // of each place
+  std::vector<T> G_, up_, down_, diagonal_, ridge_;
+  std::vector<double> b_, low_, high_, linear_, exact_gradient_, gradient_;
   Range range_;  // over all parts
   bool exact_ = false;
   Index n_iter_ = 0, next_check_ = 0;

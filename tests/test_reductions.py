@@ -3,12 +3,10 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from data_sets import blobs, digits, iris, wine
-from sklearn.base import clone
+from oracles import factor, rbf, solve
 from sklearn.svm import SVC
 
-from oracles import factor, rbf, solve
 from polymargin import OneVsRestSVC, PairwiseSVC
 
 

@@ -1,5 +1,6 @@
 // Binary machines by code: the solver of all columns on shared kernel values, and their scores.
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,38 @@ namespace polymargin {
 namespace {
 
 using CodeMatrix = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Pairs = nb::ndarray<const Index, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+
+// A code is an int8 matrix with a row per class, or an int64 array of pairs of classes, (first, second) for (1, -1).
+void set_columns(nb::handle code, CodeProblem& p) {
+  CodeMatrix matrix;
+  Pairs pairs;
+  p.offsets = {0};
+  if (nb::try_cast(code, matrix, false)) {
+    const Index columns = static_cast<Index>(matrix.shape(1));
+    if (static_cast<Index>(matrix.shape(0)) != p.classes() || columns == 0)
+      refuse("code must have a row per class and at least one column");
+    for (Index l = 0; l < columns; ++l) {
+      for (Index c = 0; c < p.classes(); ++c) {
+        const Index m = matrix.data()[c * columns + l];
+        if (m < -1 || m > 1) refuse("code must have the entries -1, 0 and 1");
+        if (m != 0) p.entries.push_back(m * (c + 1));
+      }
+      p.offsets.push_back(static_cast<Index>(p.entries.size()));
+    }
+  } else if (nb::try_cast(code, pairs, false)) {
+    check_indices({pairs.data(), static_cast<Index>(pairs.size())}, p.classes(), "pairs");
+    for (std::size_t l = 0; l < pairs.shape(0); ++l) {
+      const Index first = pairs.data()[2 * l] + 1, second = -(pairs.data()[2 * l + 1] + 1);
+      if (first == -second) refuse("a pair needs two classes");
+      p.entries.push_back(first < -second ? first : second);
+      p.entries.push_back(first < -second ? second : first);
+      p.offsets.push_back(static_cast<Index>(p.entries.size()));
+    }
+  } else {
+    refuse("code must be an int8 matrix of -1, 0 and 1 or an int64 array of pairs");
+  }
+}
 
 void check_segments(Span<const Index> s, Index n) {
   if (s.size < 2 || s[0] != 0 || s[s.size - 1] != n || !std::is_sorted(s.begin(), s.end()))
@@ -34,14 +67,12 @@ struct Values {
   std::unique_ptr<KernelBlocks<T>> K;
   nb::ndarray<T, nb::c_contig, nb::device::cpu> made;
   Vector<T> given;
-  std::vector<double> diagonal;
-  HeldGram<T> gram;
+  SharedValues<T> shared;
 
   void hold(const T* values, Index n) {
-    gram.values = values, gram.ld = n;
-    diagonal.resize(n);
-    for (Index i = 0; i < n; ++i) diagonal[i] = values[i * n + i];
-    gram.diagonal = {diagonal.data(), n};
+    shared.gram = {values, n};
+    shared.diagonal.resize(n);
+    for (Index i = 0; i < n; ++i) shared.diagonal[i] = values[i * n + i];
   }
 };
 
@@ -66,15 +97,13 @@ class CodeSolver {
       refuse("held kernel values must be a float32 or float64 vector of n * n + 16 elements");
   }
 
-  nb::dict solve(CodeMatrix code, Vector<double> upper, Vector<double> ridge, nb::object start, double tol,
+  nb::dict solve(nb::object code, Vector<double> upper, Vector<double> ridge, nb::object start, double tol,
                  Index max_iter, double time_limit, nb::object stop) {
     CodeProblem p;
     p.segments = span(segments_);
-    p.code = {code.data(), static_cast<Index>(code.size())};
     p.upper = span(upper), p.ridge = span(ridge);
-    if (static_cast<Index>(code.shape(0)) != p.classes() || code.shape(1) == 0)
-      refuse("code must have a row per class and at least one column");
     if (p.upper.size != n_ || p.ridge.size != n_) refuse("upper and ridge need one entry per row");
+    set_columns(code, p);
     Vector<Index> offsets, at;
     Vector<double> b;
     Coefficients begin;
@@ -131,16 +160,35 @@ class CodeSolver {
   }
 
   template <class T>
-  std::vector<ColumnSolution> run(Values<T>& v, const CodeProblem& p, const Coefficients& begin,
-                                  const Settings& settings) {
-    if (!v.gram.values) v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", n_ * n_ + kLanes);
+  std::vector<ColumnSolution> run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
+    SharedValues<T>& shared = v.shared;
+    const Hold hold =
+        shared.gram.values ? Hold::all : worth_holding(p, sizeof(T), memory_, team_.size(), v.K->serial());
+    if (hold == Hold::all && !shared.gram.values)
+      v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", n_ * n_ + kLanes);
     const nb::gil_scoped_release free;
-    if (!v.gram.values) {
+    const auto start = std::chrono::steady_clock::now();
+    if (hold == Hold::all && !shared.gram.values) {
       std::fill(v.made.data() + n_ * n_, v.made.data() + n_ * n_ + kLanes, T(0));
       v.K->gram(span(rows_), v.made.data(), n_, team_);
       v.hold(v.made.data(), n_);
     }
-    return solve_columns<T>(p, v.gram, begin, settings, team_);
+    if (shared.diagonal.empty()) {
+      shared.diagonal.resize(n_);
+      v.K->diagonal(span(rows_), shared.diagonal.data());
+    }
+    if (hold == Hold::classes && shared.own.empty()) {
+      for (Index c = 0; c < p.classes(); ++c) {
+        const Index from = p.segments[c], size = p.segments[c + 1] - from;
+        shared.own.emplace_back(new T[size * size + kLanes]);
+        std::fill_n(shared.own.back().get() + size * size, kLanes, T(0));
+        v.K->gram(span(rows_).sub(from, from + size), shared.own.back().get(), size, team_);
+      }
+    }
+    shared.K = v.K.get(), shared.rows = span(rows_);
+    shared.memory = memory_ / team_.size();
+    settings.time_limit -= std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return solve_columns<T>(p, shared, begin, settings, team_);
   }
 
   static nb::dict packed(const std::vector<ColumnSolution>& columns) {
@@ -176,7 +224,7 @@ class CodeSolver {
 
   template <class T>
   nb::object held_scores(const Values<T>& v, const CodeModel& model, Span<const Index> rows) {
-    if (!v.gram.values) refuse("scores of training rows need kernel values that are held");
+    if (!v.shared.gram.values) refuse("scores of training rows need kernel values that are held");
     auto out = empty<double>("float64", rows.size, model.columns());
     {
       const nb::gil_scoped_release free;
@@ -184,7 +232,7 @@ class CodeSolver {
       constexpr Index few = 64;
       team_.run((rows.size + few - 1) / few, [&](Index task) {
         for (Index r = task * few; r < std::min((task + 1) * few, rows.size); ++r) {
-          const T* k = v.gram.row(rows[r]);
+          const T* k = v.shared.gram.values + rows[r] * v.shared.gram.ld;
           for (Index l = 0; l < L; ++l) {
             const Span<const Index> at = model.coef.rows(l);
             const Span<const double> b = model.coef.values(l);
@@ -301,9 +349,9 @@ void bind_codes(nb::module_& m) {
       .def_static(
           "held",
           [](nb::object values, Vector<Index> segments, int n_jobs) {
-            return std::make_unique<CodeSolver>(values, segments, n_jobs);
+            return new CodeSolver(values, segments, n_jobs);
           },
-          "values"_a, "segments"_a, "n_jobs"_a,
+          nb::rv_policy::take_ownership, "values"_a, "segments"_a, "n_jobs"_a,
           "On given kernel values: a vector of n * n + 16 elements, row after row, used without a copy.")
       .def("solve", &CodeSolver::solve, "code"_a, "upper"_a, "ridge"_a, "start"_a.none(), "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),

@@ -101,6 +101,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 X,
                 rows,
                 y_used,
+                len(classes),
                 code,
                 kernel,
                 upper=strength if form.box else np.full(len(rows), np.inf),
@@ -129,13 +130,19 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
 
     # --- the fitted model ---
 
+    @property
+    def code_(self) -> np.ndarray:
+        """What each class is in each machine: 1, -1, or 0 for not at all."""
+        check_is_fitted(self)
+        return self._columns
+
     def _set_columns(self, X: Any, rows: np.ndarray, code: np.ndarray, out: dict[str, Any]) -> None:
         used, number = np.unique(out["indices"], return_inverse=True)
         self.support_ = rows[used]
         self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
-        self.dual_coef_ = sp.csr_array((out["values"], number, out["indptr"]), shape=(code.shape[1], len(used)))
+        self.dual_coef_ = sp.csr_array((out["values"], number, out["indptr"]), shape=(len(out["bias"]), len(used)))
         self.intercept_ = out["bias"]
-        self.code_ = code
+        self._columns = code
         self.rho_ = 1.0
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
@@ -164,12 +171,12 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
 
     def _last_columns(self, n: int, code: np.ndarray) -> sp.csr_array | None:
         """The coefficients of the last fit over all n rows, if that fit had this code and as many rows."""
-        if not self.warm_start or not hasattr(self, "code_") or self.shape_fit_[0] != n:
+        if not self.warm_start or not hasattr(self, "_columns") or self.shape_fit_[0] != n:
             return None
-        if not np.array_equal(code, self.code_):
+        if not np.array_equal(code, self._columns):
             return None
         last = self.dual_coef_
-        return sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(code.shape[1], n))
+        return sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(last.shape[0], n))
 
     # --- scores ---
 
@@ -257,6 +264,7 @@ def solve_columns(
     X: Any,
     rows: np.ndarray,
     y: np.ndarray,
+    n_classes: int,
     code: np.ndarray,
     kernel: dict[str, Any],
     *,
@@ -277,7 +285,7 @@ def solve_columns(
     """
     deadline = time.monotonic() + time_limit
     order = np.argsort(y, kind="stable")
-    segments = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=len(code)))]).astype(np.int64)
+    segments = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=n_classes))]).astype(np.int64)
     begin = None
     if start is not None:
         begin = start[:, rows[order]]
@@ -301,6 +309,6 @@ def solve_columns(
     if out["status"] == "stalled" and dtype == "float32":
         again = attempt("float64", (out["indptr"], out["indices"], out["values"]))
         out = again | {"n_iter": out["n_iter"] + again["n_iter"]}
-    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(code.shape[1], len(rows)))
+    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(len(out["bias"]), len(rows)))
     back.sort_indices()
     return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}

@@ -1,0 +1,355 @@
+#include "column.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tile.hpp"
+
+namespace polymargin {
+
+namespace {
+
+constexpr Index kFirstSet = 1024;  // least size of the first active set
+constexpr Index kStrip = 256;      // rows computed together
+constexpr Index kStages = 100;     // then the violation may still be large, but hardly ever is
+
+// Bias, objectives and violation from the variables of a whole column and their gradient Kb + Rb - y.
+void certify(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
+             const std::vector<double>& b, const std::vector<double>& g, ColumnSolution& out) {
+  double sum = 0, low = kBlocked, high = -kBlocked;
+  Index n_free = 0;
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    const bool grow = b[k]<(y[k] > 0 ? upper[k] : 0), fall = b[k]>(y[k] > 0 ? 0 : -upper[k]);
+    if (grow && fall) sum += g[k], ++n_free;
+    if (grow) low = std::min(low, g[k]);
+    if (fall) high = std::max(high, g[k]);
+  }
+  out.violation = std::max(high - low, 0.0);
+  const bool none_grow = low >= kBlocked, none_fall = high <= -kBlocked;
+  out.bias = n_free      ? -sum / double(n_free)
+             : none_grow ? (none_fall ? 0 : -high)
+             : none_fall ? -low
+                         : -0.5 * (low + high);
+  out.primal = out.dual = 0;
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    const double slack = std::max(y[k] * (ridge[k] * b[k] - g[k] - out.bias), 0.0);  // 1 - y f
+    out.dual += 0.5 * b[k] * (y[k] - g[k]);
+    out.primal += 0.5 * b[k] * (y[k] + g[k] - ridge[k] * b[k]);
+    if (upper[k] > 0) out.primal += ridge[k] > 0 ? 0.5 * slack * slack / ridge[k] : upper[k] * slack;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
+                      Span<const double> b) {
+  p_ = &p, shared_ = &shared;
+  list_rows(column);
+  set_start(at, b);
+  const Span<const Index> entries = p.column(column);
+  const Index m = static_cast<Index>(row_.size());
+  active_ = false, n_iter_ = 0;
+  if (shared.gram.values || (!shared.own.empty() && entries.size == 2 && m <= kWholePair)) {
+    smo_.problem.clear();
+    shared.gram.values ? hold_all() : hold_pair(column);
+    BinaryProblem<T>& q = smo_.problem;
+    q.y = y_, q.upper = upper_, q.ridge = ridge_, q.diagonal = diagonal_, q.b = b_;
+    q.linear.resize(m);
+    for (Index k = 0; k < m; ++k) q.linear[k] = -y_[k];
+    smo_.begin();
+    return;
+  }
+  active_ = true;
+  first_set();
+}
+
+template <class T>
+void Column<T>::list_rows(Index column) {
+  row_.clear(), y_.clear();
+  for (Index entry : p_->column(column)) {
+    const Index c = CodeProblem::class_of(entry);
+    for (Index i = p_->segments[c]; i < p_->segments[c + 1]; ++i) row_.push_back(i), y_.push_back(entry > 0 ? 1 : -1);
+  }
+  const std::size_t m = row_.size();
+  upper_.resize(m), ridge_.resize(m), diagonal_.resize(m);
+  for (std::size_t k = 0; k < m; ++k) {
+    upper_[k] = p_->upper[row_[k]], ridge_[k] = p_->ridge[row_[k]];
+    diagonal_[k] = shared_->diagonal[row_[k]];
+  }
+}
+
+// The start, clipped; then the heavier side is scaled down until the sum is zero.
+template <class T>
+void Column<T>::set_start(Span<const Index> at, Span<const double> b) {
+  b_.assign(row_.size(), 0);
+  if (at.size == 0) return;
+  double side[2] = {0, 0};
+  for (std::size_t k = 0; k < row_.size(); ++k) {
+    const Index* found = std::lower_bound(at.begin(), at.end(), row_[k]);
+    if (found == at.end() || *found != row_[k]) continue;
+    b_[k] = y_[k] * std::min(std::max(y_[k] * b[found - at.begin()], 0.0), upper_[k]);
+    side[b_[k] > 0] += b_[k];
+  }
+  const double sum = side[0] + side[1];
+  if (sum == 0) return;
+  const bool heavy = sum > 0;
+  const double scale = -side[!heavy] / side[heavy];
+  for (double& x : b_)
+    if (x != 0 && (x > 0) == heavy) x *= scale;
+}
+
+// Parts are runs of adjacent classes.
+template <class T>
+void Column<T>::hold_all() {
+  std::vector<Index> first;
+  for (std::size_t k = 0; k < row_.size(); ++k) {
+    if (k > 0 && row_[k] == row_[k - 1] + 1) {
+      ++smo_.problem.sizes.back();
+      continue;
+    }
+    first.push_back(row_[k]);
+    smo_.problem.sizes.push_back(1);
+  }
+  const Block<T>& G = shared_->gram;
+  for (Index i : first)
+    for (Index j : first) smo_.problem.blocks.push_back({G.values + i * G.ld + j, G.ld});
+}
+
+// The block between two classes is this column's alone: it is made here, in memory that the next pair uses again.
+template <class T>
+void Column<T>::hold_pair(Index column) {
+  const Span<const Index> entries = p_->column(column);
+  const Index a = CodeProblem::class_of(entries[0]), c = CodeProblem::class_of(entries[1]);
+  const Index na = p_->size(entries[0]), nc = p_->size(entries[1]);
+  const std::size_t room = static_cast<std::size_t>(2 * (na * nc + kLanes));
+  if (pair_room_ < room) {
+    pair_.reset();
+    pair_.reset(new T[room]);
+    pair_room_ = room;
+  }
+  T *across = pair_.get(), *back = across + na * nc + kLanes;
+  std::fill(across + na * nc, back, T(0));
+  std::fill(back + na * nc, back + na * nc + kLanes, T(0));
+  const Span<const Index> ra = shared_->rows.sub(p_->segments[a], p_->segments[a + 1]);
+  const Span<const Index> rc = shared_->rows.sub(p_->segments[c], p_->segments[c + 1]);
+  for (Index r = 0; r < na; r += kStrip) {
+    const Index h = std::min(kStrip, na - r);
+    shared_->K->block(ra.sub(r, r + h), rc, across + r * nc, nc);
+    tile_ops<T>().transpose(across + r * nc, nc, h, nc, back + r, na);
+  }
+  smo_.problem.sizes = {na, nc};
+  smo_.problem.blocks = {{shared_->own[a].get(), na}, {across, nc}, {back, na}, {shared_->own[c].get(), nc}};
+}
+
+template <class T>
+ColumnSolution Column<T>::solution(double tol) {
+  ColumnSolution out;
+  if (active_) {
+    if (in_stage_) close_stage();
+    closed(tol);
+    certify(y_, upper_, ridge_, b_, g_, out);
+    out.n_iter = n_iter_;
+    out.status = out.violation <= tol                        ? Status::solved
+                 : stage_status_ == Status::stalled || over_ ? Status::stalled
+                                                             : Status::max_iter;
+  } else {
+    smo_.finish();
+    b_ = smo_.problem.b;
+    certify(y_, upper_, ridge_, b_, smo_.gradient(), out);
+    out.n_iter = smo_.n_iter();
+    out.status = smo_.status();
+  }
+  for (std::size_t k = 0; k < b_.size(); ++k)
+    if (b_[k] != 0) out.at.push_back(row_[k]), out.b.push_back(b_[k]);
+  return out;
+}
+
+// --- the active set ---
+
+// Every so-manieth row of each class, and those of the start.
+template <class T>
+void Column<T>::first_set() {
+  const Index m = static_cast<Index>(row_.size());
+  data_.resize(m);
+  for (Index k = 0; k < m; ++k) data_[k] = shared_->rows[row_[k]];
+  for (std::unique_ptr<T[]>& row : kept_) row.reset();
+  kept_.resize(m);
+  kept_bytes_ = 0;
+  g_.resize(m);
+  for (Index k = 0; k < m; ++k) g_[k] = -y_[k];
+  std::vector<Index> used;
+  std::vector<double> change;
+  for (Index k = 0; k < m; ++k)
+    if (b_[k] != 0) used.push_back(k), change.push_back(b_[k]);
+  add_to_gradient(used, change);
+  set_.clear();
+  const Index take = std::min(std::max(kFirstSet, m / 16), most()), step = std::max<Index>(1, (m + take - 1) / take);
+  for (Index k = 0; k < m; ++k)
+    if (k % step == 0 || b_[k] != 0) set_.push_back(k);
+  in_stage_ = over_ = false;
+  n_stages_ = 0;
+  violation_ = 2;
+}
+
+// The multiplier of the sum: the mean gradient of the free variables, or else the middle of what is possible.
+template <class T>
+double Column<T>::level() const {
+  double sum = 0, low = kBlocked, high = -kBlocked;
+  Index n_free = 0;
+  for (std::size_t k = 0; k < b_.size(); ++k) {
+    const bool grow = can_grow(k), fall = can_fall(k);
+    if (grow && fall) sum += g_[k], ++n_free;
+    if (grow) low = std::min(low, g_[k]);
+    if (fall) high = std::max(high, g_[k]);
+  }
+  return n_free ? sum / double(n_free) : 0.5 * (low + high);
+}
+
+// Whether all rows satisfy the conditions; if not, the next active set: all with a coefficient, and who violates them.
+template <class T>
+bool Column<T>::closed(double tol) {
+  const Index m = static_cast<Index>(b_.size());
+  double low = kBlocked, high = -kBlocked;
+  for (Index k = 0; k < m; ++k) {
+    if (can_grow(k)) low = std::min(low, g_[k]);
+    if (can_fall(k)) high = std::max(high, g_[k]);
+  }
+  violation_ = std::max(high - low, 0.0);
+  if (violation_ <= tol) return true;
+  if (n_stages_ == 0) return false;
+  if (n_stages_ >= kStages) return over_ = true;
+  const double middle = level();
+  auto excess = [&](Index k) {
+    return std::max(can_grow(k) ? middle - g_[k] : -kBlocked, can_fall(k) ? g_[k] - middle : -kBlocked);
+  };
+  std::vector<Index> used, bad;
+  for (Index k = 0; k < m; ++k) {
+    if (excess(k) > 0.4 * tol)
+      bad.push_back(k);
+    else if (b_[k] != 0)
+      used.push_back(k);
+  }
+  // Where not all fit, the worst come first, then free ones.
+  auto keep = [](std::vector<Index>& list, Index size, auto key) {
+    if (static_cast<Index>(list.size()) <= size) return;
+    std::nth_element(list.begin(), list.begin() + size, list.end(),
+                     [&](Index a, Index b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
+    list.resize(size);
+  };
+  const bool all = static_cast<Index>(used.size() + bad.size()) <= most();
+  keep(bad, all ? std::max<Index>(2 * static_cast<Index>(set_.size()), kFirstSet) : most() / 2, excess);
+  keep(used, most() - static_cast<Index>(bad.size()),
+       [&](Index k) { return (can_grow(k) && can_fall(k) ? 1e6 : 0) + excess(k); });
+  set_ = used;
+  set_.insert(set_.end(), bad.begin(), bad.end());
+  std::sort(set_.begin(), set_.end());
+  return false;
+}
+
+template <class T>
+void Column<T>::open_stage(double tol) {
+  const std::size_t s = set_.size();
+  stage_tol_ = std::max(0.7 * tol, n_stages_ == 0 ? 0.05 : 0.05 * violation_);
+  fill_square();
+  BinaryProblem<T>& q = smo_.problem;
+  q.clear();
+  q.sizes = {static_cast<Index>(s)};
+  q.blocks = {{square_.data(), static_cast<Index>(s)}};
+  std::vector<const T*> rows;
+  std::vector<double> coef, part(s, 0);
+  for (std::size_t k = 0; k < s; ++k) {
+    const Index v = set_[k];
+    q.y.push_back(y_[v]), q.upper.push_back(upper_[v]), q.ridge.push_back(ridge_[v]);
+    q.diagonal.push_back(diagonal_[v]), q.b.push_back(b_[v]);
+    if (b_[v] != 0) rows.push_back(square_.data() + k * s), coef.push_back(b_[v]);
+  }
+  // What the rows outside add to the gradient is in the linear term.
+  steps<T>().add_rows(rows.data(), coef.data(), static_cast<Index>(rows.size()), 0, static_cast<Index>(s), part.data());
+  for (std::size_t k = 0; k < s; ++k) q.linear.push_back(g_[set_[k]] - part[k] - q.ridge[k] * q.b[k]);
+  smo_.begin();
+  in_stage_ = true;
+  ++n_stages_;
+}
+
+// Kernel values between all rows of the active set; rows that are kept are not computed again.
+template <class T>
+void Column<T>::fill_square() {
+  const Index s = static_cast<Index>(set_.size());
+  square_.resize(static_cast<std::size_t>(s * s + kLanes));
+  std::vector<Index> columns(s), missing, places;
+  for (Index k = 0; k < s; ++k) columns[k] = data_[set_[k]];
+  for (Index k = 0; k < s; ++k) {
+    const T* row = kept_[set_[k]].get();
+    if (row)
+      for (Index l = 0; l < s; ++l) square_[k * s + l] = row[set_[l]];
+    else
+      missing.push_back(columns[k]), places.push_back(k);
+  }
+  std::vector<T> strip(static_cast<std::size_t>(std::min<Index>(kStrip, static_cast<Index>(missing.size())) * s));
+  for (Index r = 0; r < static_cast<Index>(missing.size()); r += kStrip) {
+    const Index h = std::min<Index>(kStrip, static_cast<Index>(missing.size()) - r);
+    shared_->K->block({missing.data() + r, h}, {columns.data(), s}, strip.data(), s);
+    for (Index k = 0; k < h; ++k) std::copy_n(strip.data() + k * s, s, square_.data() + places[r + k] * s);
+  }
+}
+
+template <class T>
+void Column<T>::close_stage() {
+  smo_.finish();
+  n_iter_ += smo_.n_iter();
+  stage_status_ = smo_.status();
+  in_stage_ = false;
+  std::vector<Index> changed;
+  std::vector<double> change;
+  for (std::size_t k = 0; k < set_.size(); ++k) {
+    const Index v = set_[k];
+    const double d = smo_.problem.b[k] - b_[v];
+    if (d == 0) continue;
+    changed.push_back(v), change.push_back(d);
+    b_[v] = smo_.problem.b[k];
+  }
+  over_ = stage_status_ == Status::stalled && n_iter_ > 0 && changed.empty();
+  add_to_gradient(changed, change);
+}
+
+// g += (K + R) change. Rows of variables with a coefficient are kept while the memory lasts: they will change again.
+template <class T>
+void Column<T>::add_to_gradient(const std::vector<Index>& changed, const std::vector<double>& change) {
+  const Index m = static_cast<Index>(b_.size()), n = static_cast<Index>(changed.size());
+  std::vector<T> strip;
+  std::vector<const T*> rows;
+  for (Index r = 0; r < n; r += kStrip) {
+    const Index h = std::min(kStrip, n - r);
+    std::vector<Index> missing, places;
+    rows.assign(h, nullptr);
+    for (Index k = 0; k < h; ++k) {
+      g_[changed[r + k]] += ridge_[changed[r + k]] * change[r + k];
+      rows[k] = kept_[changed[r + k]].get();
+      if (!rows[k]) missing.push_back(data_[changed[r + k]]), places.push_back(k);
+    }
+    const Index u = static_cast<Index>(missing.size());
+    strip.resize(static_cast<std::size_t>(u * m));
+    shared_->K->block({missing.data(), u}, {data_.data(), m}, strip.data(), m);
+    for (Index k = 0; k < u; ++k) {
+      rows[places[k]] = strip.data() + k * m;
+      const double bytes = double(m) * sizeof(T);
+      if (kept_bytes_ + bytes > 0.5 * shared_->memory) continue;
+      std::unique_ptr<T[]>& row = kept_[changed[r + places[k]]];
+      row.reset(new T[m]);
+      std::copy_n(strip.data() + k * m, m, row.get());
+      kept_bytes_ += bytes;
+    }
+    constexpr Index tile = 2048;
+    std::vector<const T*> shifted(h);
+    for (Index from = 0; from < m; from += tile) {
+      for (Index k = 0; k < h; ++k) shifted[k] = rows[k] + from;
+      steps<T>().add_rows(shifted.data(), change.data() + r, h, 0, std::min(tile, m - from), g_.data() + from);
+    }
+  }
+}
+
+template class Column<float>;
+template class Column<double>;
+
+}  // namespace polymargin

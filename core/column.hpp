@@ -1,0 +1,93 @@
+// One column of a code, from its rows to its solution, by one thread.
+//
+// Where its kernel values are held, or can be (the pairs of classes of one-versus-one need their block once), it is one run of
+// steps. A column of many rows works on an active set: it is solved there, then the gradient of all rows shows which of them violate the
+// optimality conditions, and they come in while rows at zero leave. Only rows with a coefficient are ever computed in full.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "code_problem.hpp"
+#include "column_smo.hpp"
+#include "kernel_rows.hpp"
+
+namespace polymargin {
+
+// Kernel values that the columns share. Blocks of more values than `memory` bytes are not made.
+template <class T>
+struct SharedValues {
+  const KernelBlocks<T>* K = nullptr;     // null where the matrix was given
+  Span<const Index> rows;                 // data rows of the sorted rows
+  Block<T> gram;                          // between all rows, or null
+  std::vector<std::unique_ptr<T[]>> own;  // between the rows of each class, or empty
+  std::vector<double> diagonal;
+  double memory = 0;  // bytes for one column
+};
+
+constexpr Index kWholePair = 6144;  // rows of a pair whose kernel values are all computed
+
+template <class T>
+class Column {
+ public:
+  // `at` and `b` are a start, which is moved into the feasible set.
+  void begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
+             Span<const double> b);
+  template <class More>
+  bool run(double tol, double goal, Index max_iter, const More& more) {
+    if (!active_) return smo_.run(tol, goal, max_iter, more);
+    for (;;) {
+      if (!in_stage_) {
+        if (closed(tol) || n_iter_ >= max_iter || over_) return true;
+        open_stage(tol);
+      }
+      if (!smo_.run(stage_tol_, stage_tol_, max_iter - n_iter_, more)) return false;
+      close_stage();
+      if (!more()) return false;
+    }
+  }
+  double violation() const { return active_ ? violation_ : smo_.violation(); }
+  Index n_iter() const { return n_iter_ + (!active_ || in_stage_ ? smo_.n_iter() : 0); }
+  ColumnSolution solution(double tol);
+
+ private:
+  void list_rows(Index column);
+  void set_start(Span<const Index> at, Span<const double> b);
+  void hold_all();
+  void hold_pair(Index column);
+  void first_set();
+  bool closed(double tol);
+  void open_stage(double tol);
+  void close_stage();
+  void fill_square();
+  void add_to_gradient(const std::vector<Index>& changed, const std::vector<double>& change);
+  bool can_grow(Index k) const { return b_[k] < (y_[k] > 0 ? upper_[k] : 0); }
+  bool can_fall(Index k) const { return b_[k] > (y_[k] > 0 ? 0 : -upper_[k]); }
+  double level() const;
+  // Rows of the active set at most: its square takes half of the memory.
+  Index most() const { return std::max<Index>(64, static_cast<Index>(std::sqrt(0.5 * shared_->memory / sizeof(T)))); }
+
+  const CodeProblem* p_ = nullptr;
+  const SharedValues<T>* shared_ = nullptr;
+  ColumnSmo<T> smo_;
+  std::vector<Index> row_;  // of each variable
+  std::vector<double> y_, upper_, ridge_, diagonal_, b_, g_;
+  std::unique_ptr<T[]> pair_;  // blocks of a pair of classes
+  std::size_t pair_room_ = 0;
+
+  // The active set.
+  bool active_ = false, in_stage_ = false, over_ = false;
+  Index n_iter_ = 0, n_stages_ = 0;
+  double violation_ = 0, stage_tol_ = 0;
+  std::vector<Index> set_, data_;  // variables, increasing; data row of each variable
+  std::vector<T> square_;
+  std::vector<std::unique_ptr<T[]>> kept_;  // rows over all variables
+  double kept_bytes_ = 0;
+  Status stage_status_ = Status::solved;
+};
+
+extern template class Column<float>;
+extern template class Column<double>;
+
+}  // namespace polymargin
