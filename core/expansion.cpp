@@ -161,11 +161,34 @@ void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<con
   });
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                               \
-  template void scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,        \
-                          Span<const double>, Span<const double>, double*, Team&, std::atomic<bool>*);          \
-  template void argmax_scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>, \
-                                 Span<const double>, Span<const double>, Index*, Team&, std::atomic<bool>*);
+template <class T>
+void own_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows,
+                Span<const Index> segments, Span<const double> alpha, Span<const double> intercept,
+                Span<const Index> labels, double same, double other, double* out, Team& team, std::atomic<bool>* stop) {
+  const Expansion e{Z, kernel, sv_rows, segments, alpha, intercept};
+  const KernelBlocks<T> blocks = kernel_blocks<T>(Z, SV, kernel);
+  over_rows<T>(e, team, stop, [&](Index from, Index to, std::vector<T>& tile) {
+    std::vector<double> own(kLanes, 0), all(kLanes, 0);
+    each_class<T>(e, blocks, from, to, tile, stop, [&](Index c, const double* f, Index) {
+      const double b = intercept[c];
+      for (Index l = 0; l < to - from; ++l) {
+        const double score = f[l] + b;
+        all[l] += score;
+        own[l] = labels[from + l] == c ? score : own[l];
+      }
+    });
+    for (Index l = 0; l < to - from; ++l) out[from + l] = other * all[l] + (same - other) * own[l];
+  });
+}
+
+#define POLYMARGIN_INSTANTIATE(T)                                                                                 \
+  template void scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,          \
+                          Span<const double>, Span<const double>, double*, Team&, std::atomic<bool>*);            \
+  template void argmax_scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,   \
+                                 Span<const double>, Span<const double>, Index*, Team&, std::atomic<bool>*);      \
+  template void own_scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,      \
+                              Span<const double>, Span<const double>, Span<const Index>, double, double, double*, \
+                              Team&, std::atomic<bool>*);
 POLYMARGIN_INSTANTIATE(float)
 POLYMARGIN_INSTANTIATE(double)
 #undef POLYMARGIN_INSTANTIATE

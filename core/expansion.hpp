@@ -29,4 +29,10 @@ void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<con
                    Span<const Index> segments, Span<const double> alpha, Span<const double> intercept, Index* out,
                    Team& team, std::atomic<bool>* stop);
 
+// out[i] = same f[i, labels[i]] + other sum_{c != labels[i]} f[i,c], b included: what row i scores under a label kernel.
+template <class T>
+void own_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows,
+                Span<const Index> segments, Span<const double> alpha, Span<const double> intercept,
+                Span<const Index> labels, double same, double other, double* out, Team& team, std::atomic<bool>* stop);
+
 }  // namespace polymargin

@@ -18,6 +18,11 @@ struct Range {  // of the gradient in one group
   double low = kBlocked, high = -kBlocked;  // min over those that may grow, max over those that may fall
 };
 
+struct Lowest {  // the smallest number and where it is; of equal ones the first
+  Index at = -1;
+  double value = kBlocked;
+};
+
 template <class T>
 struct Steps {
   // G += di Qi + dj Qj, then the variable with the largest gain violation^2 / Q_kk.
@@ -42,6 +47,8 @@ struct Steps {
                         Index skip, Index n);
   // own[k] = F[k] where label[k] == c
   void (*own_scores)(const T* F, const T* label, T c, Index n, T* own);
+  // G[k] += M(yi, label_k) Ki[k] - M(yj, label_k) Kj[k], M one of the two numbers `same` and `other`; the smallest G then.
+  Lowest (*shift)(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same, T other, Index n);
 };
 
 template <class T>

@@ -68,5 +68,6 @@ void bind_kernels(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_scores(nb::module_& m);
 void bind_solvers(nb::module_& m);
+void bind_core_set(nb::module_& m);
 
 }  // namespace polymargin

@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
   bind_linear(m);
   bind_scores(m);
   bind_solvers(m);
+  bind_core_set(m);
 }

@@ -88,6 +88,22 @@ nb::object best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Ind
   return nb::cast(out);
 }
 
+nb::object own_class_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
+                            Vector<double> alpha, Vector<double> intercept, Vector<Index> labels, double same,
+                            double other, const std::string& dtype, int n_jobs) {
+  const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
+  const Span<const Index> own = span(labels);
+  if (own.size != a.Z.data.n) refuse("labels needs one entry per row");
+  check_indices(own, a.intercept.size, "labels");
+  auto out = empty<double>("float64", a.Z.data.n);
+  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+    auto compute = a.wide ? own_scores<double> : own_scores<float>;
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, own.sub(first, first + rows.n),
+            same, other, out.data() + first, team, nullptr);
+  });
+  return nb::cast(out);
+}
+
 }  // namespace
 
 void bind_scores(nb::module_& m) {
@@ -99,6 +115,9 @@ void bind_scores(nb::module_& m) {
   m.def("argmax_scores", &best_classes, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a,
         "intercept"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
         "The class with the largest score, the smaller one of equals, shape (len(Z),).");
+  m.def("own_scores", &own_class_scores, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a,
+        "intercept"_a, "labels"_a, "same"_a, "other"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
+        "same f[i, labels[i]] + other (the sum of the other classes' scores), shape (len(Z),).");
 }
 
 }  // namespace polymargin

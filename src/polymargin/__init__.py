@@ -1,5 +1,6 @@
 """Multiclass kernel support vector machines with one joint problem for all classes."""
 
+from .core_vector import CoreVectorSVC
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
 from .output_codes import OutputCodeSVC
@@ -10,6 +11,7 @@ from .sensitivity import sensitivity_map
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoreVectorSVC",
     "JointSVC",
     "KernelDensityNB",
     "OneVsRestSVC",

@@ -132,7 +132,7 @@ class Progress:
         if not self.verbose:
             return
         violation = event["violation"]
-        text = f"step {event['n_iter']:,}  violation {violation:.1e}"
+        text = event.get("text") or f"step {event['n_iter']:,}  violation {violation:.1e}"
         text += "".join(f"  {name} {event[name]:.6g}" for name in ("primal", "dual", "gap") if name in event)
         if self.bar:
             self.bar.update(self.task, completed=self.share(violation), detail=text)

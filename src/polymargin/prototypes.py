@@ -122,10 +122,14 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         error = kernels.float32_error(vectors, np.arange(vectors.shape[0]), kernel) * size
         return "float64" if 10 * error > self.tol * abs(self.rho_) else "float32"
 
+    def _rows(self, X: Any) -> Any:
+        """The rows that a kernel is evaluated on."""
+        return check_rows(self, X, fit=False, precomputed=self.kernel == "precomputed")
+
     def _expansion(self, X: Any) -> dict[str, Any]:
         """The arguments of the core's `scores` and `argmax_scores` for the rows X."""
         check_is_fitted(self)
-        X = check_rows(self, X, fit=False, precomputed=self.kernel == "precomputed")
+        X = self._rows(X)
         model = self.dual_coef_
         vectors, kernel = self._vectors, self.kernel
         if sp.issparse(model):

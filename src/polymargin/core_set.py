@@ -1,0 +1,304 @@
+"""Growing core sets: core vector machines and enclosing balls on rows that may be anywhere.
+
+    min over a   a'Qa - 2 h'a      Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r / w_i      a >= 0, sum a = 1
+
+is solved on a small working set (core/core_set.hpp). Its value D = 2 h'a - a'Qa bounds the optimum from below. With
+the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the value of the primal at the same model,
+
+    P = min over rho   ||w||^2 - 2 rho + sum_i (w_i / r) (rho - s_i)_+^2
+
+bounds it from above: the gap P - D is certified. One pass over the data finds P, and the rows whose s is smallest, the
+farthest ones from the centre of the ball, which join the working set. Before the first pass the working set grows on
+random samples, as the paper does it. Small problems are solved as a whole by the solver of the joint machines.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _core, kernels
+from .core_search import Form, Found, Model, Rows, Search, Source, joined
+
+SMALL_GRAM = 64 << 20  # bytes of a Gram matrix in float64 up to which a problem is solved as a whole
+POOL = 50_000  # rows that samples are drawn from
+POOL_BYTES = 128 << 20
+FINEST = 1e-9  # relative gap of the working set beyond which rounding decides
+ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
+
+
+class Ended(Exception):
+    """A limit was reached; the argument is the status."""
+
+
+@dataclass
+class Growth:
+    """One fit: the working set, and the best certified model so far.
+
+    `report` is called with a dict of figures some times a second; True asks for an end.
+    """
+
+    form: Form
+    kappa: float  # the largest Q[i, i]
+    tol: float
+    epsilon: float | None
+    sample_size: int | None
+    max_core: int
+    max_iter: int
+    deadline: float
+    memory: float
+    report: Callable[[dict], bool] | None
+    n: int
+    working: Rows | None = None
+    alpha: np.ndarray | None = None
+    gradient: np.ndarray | None = None
+    model: Model | None = None
+    best: tuple[Model, float, float] | None = None  # model, P, rho
+    gap: float = np.inf
+    status: str = "solved"
+    signalled: bool = False
+    n_iter: int = 0
+    n_rounds: int = 0
+    evaluations: int = 0
+    path: list[int] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    rate: float = 0.0  # rows per second of the last pass
+    first_gap: tuple[float, float] | None = None
+
+    def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
+        self.working, self.alpha = start, alpha
+        tol = max(0.4 * self.tol, 0.05)
+        try:
+            self.solve(tol)
+            if pool is not None and self.sample_size is not None:
+                self.sample(pool, tol)
+            while True:
+                search = self.searching()
+                found = self.search(source, search)
+                if self.judge(search, found):
+                    break
+                if len(self.model.alpha) >= self.max_core:
+                    raise Ended("max_iter")
+                tol = max(0.4 * self.tol, min(tol, 0.1 * self.gap))
+                if len(found.rows):
+                    self.add(found.rows)
+                elif tol > FINEST:
+                    tol = 0.1 * tol
+                else:
+                    raise Ended("stalled")
+                self.solve(tol)
+        except KeyboardInterrupt:
+            self.status, self.signalled = "interrupted", True
+        except Ended as end:
+            self.status = end.args[0]
+            if self.best is None and self.status != "interrupted":
+                self.judge(search := self.searching(), self.search(source, search, certify=True))
+        return self
+
+    def certified(self) -> tuple[Model, float, float]:
+        """The best model with its P and rho. Before the first pass over the data, |s| <= kappa is all that is known."""
+        if self.best is not None:
+            return self.best
+        primal = self.model.square + 2 * self.kappa
+        self.gap = relative_gap(primal, self.model.dual)
+        return self.model, primal, -self.kappa
+
+    # -- the working set --
+
+    def solve(self, tol: float) -> None:
+        """Solve the problem on the working set to a relative gap of tol."""
+        w, form = self.working, self.form
+        if self.epsilon is not None and self.model is not None:  # half of what the ball test allows
+            tol = max(tol, min(0.5, self.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
+        linear, ridge = form.linear(w.X), form.ridge / w.weight
+        core = _core.CoreSolver(
+            kernels.as_data(w.X), form.record(w.X, w.X), np.arange(len(w)), w.y, form.same, form.other, form.dtype,
+            float(min(self.memory, ROW_BYTES)), form.threads,
+        )  # fmt: skip
+        out = core.solve(
+            linear, ridge, self.alpha, tol, max(self.max_iter - self.n_iter, 0),
+            max(self.deadline - time.monotonic(), 0.0), self._asked if self.report else None,
+        )  # fmt: skip
+        self.n_iter += out["n_iter"]
+        self.evaluations += core.evaluations
+        self.alpha, self.gradient = out["alpha"], out["gradient"]
+        a, used = self.alpha, np.flatnonzero(self.alpha > 0)
+        a[used] /= a[used].sum()
+        square = float(a @ self.gradient + a @ linear - a**2 @ ridge)
+        mean, lowest = float(a @ self.gradient), float(out["multiplier"][0])
+        self.model = Model(w[used], a[used], float(out["dual"]), max(square, 0.0), mean, lowest)
+        self.path.append(len(used))
+        self.n_rounds += 1
+        if out["signalled"]:
+            raise KeyboardInterrupt
+        if out["status"] not in ("solved", "stalled"):
+            raise Ended(out["status"])
+        self.tell()
+
+    def add(self, rows: Rows) -> None:
+        self.working = joined([self.working, rows])
+        self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
+
+    def room(self) -> int:
+        """How many rows may join at once: the core set doubles at most."""
+        return max(64, self.form.n_classes, len(self.model.alpha))
+
+    def bound(self) -> float:
+        """Rows with a smaller score are to join: those outside of the ball of radius (1 + epsilon) R, or violators."""
+        if self.epsilon is None:
+            return self.model.lowest
+        return -self.model.dual - (self.epsilon + 0.5 * self.epsilon**2) * self.square_radius()
+
+    def square_radius(self) -> float:
+        """R^2 of the ball in the space of Q: the largest Q[i, i] less a'Qa."""
+        return max(self.kappa + self.model.dual, 0.0)
+
+    def sample(self, pool: Rows, tol: float) -> None:
+        """Grow on random rows: `sample_size` of them for every eight core vectors, the farthest join."""
+        at, quiet = 0, 0
+        while at < len(pool) and quiet < 2 and len(self.model.alpha) < self.max_core:
+            size = self.sample_size * max(1, len(self.model.alpha) // 8)
+            batch = pool[at : at + size]
+            at += size
+            batch = batch[~np.isin(batch.index, self.working.index)]
+            s = self.model.scores(self.form, batch.X, batch.y)
+            self.evaluations += len(s) * len(self.model.alpha)
+            out = np.flatnonzero(s < self.bound())
+            quiet = 0 if len(out) else quiet + 1
+            if len(out):
+                out = out[np.lexsort((s[out], batch.y[out]))]
+                starts = np.searchsorted(batch.y[out], np.arange(self.form.n_classes))
+                rank = np.arange(len(out)) - starts[batch.y[out]]  # in its class, the farthest first
+                self.add(batch[out[np.argsort(rank, kind="stable")[: self.room()]]])
+                self.solve(tol)
+
+    # -- all rows --
+
+    def searching(self) -> Search:
+        """The next search. The optimal rho is at most about a'g: the core vectors alone have a shortfall of 1 there."""
+        high = self.model.mean + 1e-6 * abs(self.model.mean)
+        low = high - 2 * max(abs(self.model.dual), 1e-9 * self.kappa)
+        known = np.sort(self.working.index)
+        return Search(self.form, self.model, low, high, self.bound(), self.room(), known)
+
+    def search(self, source: Source, search: Search, certify: bool = False) -> Found:
+        begin, found, last = time.monotonic(), None, 0.0
+        for part in source.map(search):
+            found = part if found is None else search.merged(found, part)
+            self.evaluations += part.n * len(self.model.alpha)
+            now = time.monotonic()
+            self.rate = found.n / max(now - begin, 1e-9)
+            if certify:
+                continue
+            if self.best is not None and now > self.deadline:
+                raise Ended("time_limit")
+            if now - last > 0.1:
+                last = now
+                self.tell()
+        return found
+
+    def judge(self, search: Search, found: Found) -> bool:
+        """Keep the model if its certificate is the best; whether this is the end."""
+        primal, rho = search.primal(found)
+        gap = relative_gap(primal, self.model.dual)
+        if gap < self.gap:
+            self.best, self.gap = (self.model, primal, rho), gap
+        self.first_gap = self.first_gap or (gap, time.monotonic())
+        self.tell()
+        if gap <= self.tol:
+            self.status = "solved"
+            return True
+        if self.epsilon is not None and not len(found.rows) and self.status == "solved":
+            self.best, self.gap, self.status = (self.model, primal, rho), gap, "epsilon"
+            return True
+        if time.monotonic() > self.deadline and self.status == "solved":
+            raise Ended("time_limit")
+        return False
+
+    # -- reports --
+
+    def tell(self) -> None:
+        if self.report and self.report(self.event()):
+            raise Ended("interrupted")
+
+    def _asked(self, n_iter: int, violation: float, dual: float, seconds: float) -> bool:
+        return bool(self.report(self.event()))
+
+    def event(self) -> dict[str, Any]:
+        core = len(self.model.alpha) if self.model else 0
+        text = f"round {self.n_rounds}  core {core:,}  gap {self.gap:.2g}"
+        if self.rate:
+            text += f"  {self.rate:,.0f} rows/s"
+        now = time.monotonic()
+        if self.first_gap and self.tol < self.gap < self.first_gap[0]:
+            done = np.log(self.first_gap[0] / self.gap) / np.log(self.first_gap[0] / self.tol)
+            text += f"  ETA {(now - self.first_gap[1]) * (1 / done - 1):.0f} s"
+        return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    scale = max(abs(primal), abs(dual))
+    return max(primal - dual, 0.0) / scale if scale > 0 else 0.0
+
+
+def exact(
+    form: Form, X: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray, alpha: np.ndarray | None, **run: Any
+) -> tuple[Growth, np.ndarray]:
+    """Solve the problem on all of ``X[rows]`` at once; returns the report and the coefficients of the rows."""
+    order = np.argsort(y, kind="stable")
+    counts = np.bincount(y, minlength=form.n_classes)
+    segments = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    ridge = (form.ridge / weight)[order]
+    diagonal = _core.diagonal(kernels.as_data(X), form.record(X, X), np.ascontiguousarray(rows[order]), "float64")
+    linear = 0.5 * diagonal if form.ball else np.zeros(len(y))
+    fit = Growth(form, float((form.same * diagonal + ridge).max()), n=len(y), **run)
+    if alpha is None:
+        alpha = np.zeros(len(y))
+        alpha[order[segments[:-1][counts > 0]]] = 1 / np.count_nonzero(counts)
+    core = _core.DualSolver(
+        kernels.as_data(X), form.record(X, X), np.ascontiguousarray(rows[order], dtype=np.int64), segments, form.same,
+        form.other, "float64", float(fit.memory), form.threads,
+    )  # fmt: skip
+    a, tol, upper = alpha[order], min(0.1 * fit.tol, 1e-6), np.full(len(y), np.inf)
+    fit.model = Model(None, a, 0.0, 0.0, 0.0, 0.0)
+    while True:
+        out = core.solve(
+            linear, upper, ridge, "total", False, a, tol, True, max(fit.max_iter - fit.n_iter, 0),
+            max(fit.deadline - time.monotonic(), 0.0), fit._asked if fit.report else None,
+        )  # fmt: skip
+        a, fit.n_iter = out["alpha"] / out["alpha"].sum(), fit.n_iter + out["n_iter"]
+        s = out["gradient"] - ridge * out["alpha"]
+        square, dual = float(a @ (s + linear)), float(a @ (linear - out["gradient"]))
+        rho = best_rho(s, ridge)
+        short = np.maximum(rho - s, 0)
+        primal = square - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
+        gap = relative_gap(primal, dual)
+        fit.model = Model(None, a[a > 0], dual, square, float(a @ out["gradient"]), float(out["gradient"].min()))
+        fit.best, fit.gap, fit.path = (fit.model, primal, rho), gap, [int(np.count_nonzero(a))]
+        fit.status, fit.signalled = out["status"], out["signalled"]
+        if fit.status != "solved" or gap <= fit.tol or tol < 1e-13:
+            break
+        tol *= 0.01
+    if gap <= fit.tol and fit.status in ("solved", "stalled"):
+        fit.status = "solved"
+    elif fit.status == "solved":
+        fit.status = "stalled"
+    fit.evaluations = int(core.evaluations)
+    alpha = np.empty(len(y))
+    alpha[order] = a
+    return fit, alpha
+
+
+def best_rho(s: np.ndarray, ridge: np.ndarray) -> float:
+    """The root of sum_i (rho - s_i)_+ / r_i = 1, where the primal is smallest; without slack the smallest s."""
+    if not np.all(ridge > 0):
+        return float(s.min())
+    order = np.argsort(s)
+    n, total = np.cumsum(1 / ridge[order]), np.cumsum(s[order] / ridge[order])
+    rho = (1 + total) / n  # if the first k + 1 rows fall short
+    k = int(np.argmax(np.append(rho[:-1] <= s[order][1:], True)))
+    return float(rho[k])

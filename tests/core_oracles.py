@@ -1,0 +1,55 @@
+"""Slow and plain reference solutions of core vector machines and enclosing balls, independent of the library.
+
+Core vectors (Asharaf, Murty and Shevade 2007), with <y, y'> = 1 for equal labels and v for different ones:
+
+    min  a'Qa,  sum a = 1, a >= 0      Q_ij = <y_i, y_j> (k_ij + b0) + [i == j] r / w_i
+    primal at a model:  ||w||^2 - 2 rho + sum_i (w_i / r) max(0, rho - s_i)^2,   s = (Q - diag(r / w)) a
+
+Enclosing ball:  max  a'diag(K) - a'(K + diag(r / w)) a,  sum a = 1, a >= 0.
+"""
+
+import cvxpy as cp
+import numpy as np
+from oracles import factor, solve
+from scipy.optimize import minimize_scalar
+
+
+def code(name, T):
+    return {"simplex": -1 / (T - 1), "printed": (3 * T - 4) / (T * (T - 1))}[name]
+
+
+def label_kernel(name, y, z=None):
+    T = int(y.max()) + 1
+    return np.where(y[:, None] == (y if z is None else z)[None, :], 1.0, code(name, T))
+
+
+def core_matrix(K, y, ridge, *, name="simplex", b0=0.0, weight=None):
+    weight = np.ones(len(y)) if weight is None else weight
+    return label_kernel(name, y) * (K + b0) + np.diag(ridge / weight)
+
+
+def core_optimum(Q):
+    """min a'Qa over the simplex, and the a that attains it."""
+    F = factor(Q)
+    a = cp.Variable(len(Q), nonneg=True)
+    value = solve(cp.Minimize(cp.sum_squares(F.T @ a)), [cp.sum(a) == 1])
+    return value, np.maximum(a.value, 0)
+
+
+def ball_optimum(K, ridge=0.0):
+    """R^2 of the ball (less the slack's part), and the centre's coefficients."""
+    F = factor(K + ridge * np.eye(len(K)))
+    a = cp.Variable(len(K), nonneg=True)
+    value = solve(cp.Maximize(np.diag(K) @ a - cp.sum_squares(F.T @ a)), [cp.sum(a) == 1])
+    return value, np.maximum(a.value, 0)
+
+
+def core_primal(a, Q, ridge, weight=None):
+    """The primal at the model a, minimised over rho by a line search."""
+    r = ridge / (np.ones(len(a)) if weight is None else weight)
+    s = Q @ a - r * a
+
+    def value(rho):
+        return a @ s - 2 * rho + np.sum(np.maximum(rho - s, 0) ** 2 / r)
+
+    return minimize_scalar(value, bounds=(s.min() - 1, s.max() + 1), method="bounded", options={"xatol": 1e-12}).fun
