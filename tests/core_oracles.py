@@ -52,4 +52,6 @@ def core_primal(a, Q, ridge, weight=None):
     def value(rho):
         return a @ s - 2 * rho + np.sum(np.maximum(rho - s, 0) ** 2 / r)
 
-    return minimize_scalar(value, bounds=(s.min() - 1, s.max() + 1), method="bounded", options={"xatol": 1e-12}).fun
+    return minimize_scalar(
+        value, bounds=(s.min() - 1, s.max() + r.max()), method="bounded", options={"xatol": 1e-12}
+    ).fun

@@ -165,6 +165,8 @@ class Growth:
             batch = pool[at : at + size]
             at += size
             batch = batch[~np.isin(batch.index, self.working.index)]
+            if not len(batch):
+                continue
             s = self.model.scores(self.form, batch.X, batch.y)
             self.evaluations += len(s) * len(self.model.alpha)
             out = np.flatnonzero(s < self.bound())
