@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import CoreVectorSVC
+from polymargin import CoreVectorSVC, EnclosingBall
 
 CONFIGURATIONS = [
     CoreVectorSVC(),
@@ -11,6 +11,8 @@ CONFIGURATIONS = [
     CoreVectorSVC(nu=1e-4, class_weight="balanced"),
     CoreVectorSVC(kernel="poly", degree=2, coef0=1.0, normalize=True),
     CoreVectorSVC(kernel="precomputed", intercept="regularised"),
+    EnclosingBall(),
+    EnclosingBall(C=0.1, kernel="linear"),
 ]
 
 

@@ -1,6 +1,7 @@
 """Multiclass kernel support vector machines with one joint problem for all classes."""
 
 from .core_vector import CoreVectorSVC
+from .enclosing_ball import EnclosingBall
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
 from .output_codes import OutputCodeSVC
@@ -12,6 +13,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CoreVectorSVC",
+    "EnclosingBall",
     "JointSVC",
     "KernelDensityNB",
     "OneVsRestSVC",

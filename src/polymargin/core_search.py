@@ -76,12 +76,16 @@ class Form:
     other: float
     ridge: float
     ball: bool = False
-    dtype: str = "float32"
     threads: int = 1
+    error: float = 0.0  # of a kernel value in float32; 0: use float64
 
-    def narrowed(self) -> Form:
-        """The same with float32 kernel values."""
-        return replace(self, dtype="float32")
+    @property
+    def dtype(self) -> str:
+        return "float32" if self.error > 0 else "float64"
+
+    def widened(self) -> Form:
+        """The same with float64 kernel values."""
+        return replace(self, error=0.0)
 
     def record(self, A: Any, B: Any) -> dict[str, Any]:
         return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B) | {"offset": self.offset}
@@ -222,11 +226,12 @@ class Search:
         return Found(a.moments + b.moments, min(a.lowest, b.lowest), rows[order], scores[order], a.n + b.n)
 
     def primal(self, found: Found) -> tuple[float, float]:
-        """P and the rho that attains it."""
+        """P and the rho that attains it; rounding of kernel values, which enters P - D four times, is added."""
+        square = self.model.square + 4 * self.form.error
         if self.form.ridge == 0:  # no slack: rho is the smallest score
-            return self.model.square - 2 * found.lowest, found.lowest
+            return square - 2 * found.lowest, found.lowest
         n, s, ss = np.cumsum(found.moments[:, :-1], axis=1)
         rho = self.edges
-        value = self.model.square - 2 * rho + np.maximum((n * rho - 2 * s) * rho + ss, 0)
+        value = square - 2 * rho + np.maximum((n * rho - 2 * s) * rho + ss, 0)
         best = int(np.argmin(value))
         return float(value[best]), float(rho[best])

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from . import _core, kernels
-from .core_search import Form, Found, Model, Rows, Search, Source, joined
+from .core_search import Form, Found, Model, Rows, Search, Source, draw, joined
+from .progress import Progress
+from .resources import budget
 
 SMALL_GRAM = 64 << 20  # bytes of a Gram matrix in float64 up to which a problem is solved as a whole
 POOL = 50_000  # rows that samples are drawn from
-POOL_BYTES = 128 << 20
 FINEST = 1e-9  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 
@@ -131,6 +132,8 @@ class Growth:
         square = float(a @ self.gradient + a @ linear - a**2 @ ridge)
         mean, lowest = float(a @ self.gradient), float(out["multiplier"][0])
         self.model = Model(w[used], a[used], float(out["dual"]), max(square, 0.0), mean, lowest)
+        if 4 * form.error > 0.05 * self.tol * abs(self.model.dual):  # too much for the certificate
+            self.form = form.widened()
         self.path.append(len(used))
         self.n_rounds += 1
         if out["signalled"]:
@@ -245,6 +248,44 @@ class Growth:
 def relative_gap(primal: float, dual: float) -> float:
     scale = max(abs(primal), abs(dual))
     return max(primal - dual, 0.0) / scale if scale > 0 else 0.0
+
+
+def run_options(estimator: Any, begin: float, bar: Progress, epsilon: float | None = None) -> dict[str, Any]:
+    """The limits of an estimator that began to fit at `begin`, as `Growth` takes them."""
+    limit = np.inf if estimator.time_limit is None else estimator.time_limit - (time.perf_counter() - begin)
+    return dict(
+        tol=float(estimator.tol),
+        epsilon=epsilon,
+        sample_size=estimator.sample_size,
+        max_core=int(estimator.max_core),
+        max_iter=int(estimator.max_iter),
+        deadline=time.monotonic() + limit,
+        memory=budget(estimator.memory),
+        report=bar if bar.wanted else None,
+    )
+
+
+def seed_of(random_state: Any) -> int:
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(1 << 32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(1 << 31))
+    return 0 if random_state is None else int(random_state)
+
+
+def grow(
+    source: Source, form: Form, counts: np.ndarray, seed: int, run: dict, alpha: np.ndarray | None = None
+) -> Growth:
+    """Grow a core set on the rows of a source with so many of each class; `alpha` are coefficients to start from."""
+    per_class = 1 if run["sample_size"] is None else max(1, -(-POOL // len(counts)))
+    pool, kappa = draw(source, form, counts, per_class, seed)
+    present = np.count_nonzero(counts)
+    first, start = pool[:present], np.full(present, 1 / present)
+    if alpha is not None:
+        used = np.flatnonzero(alpha)
+        weight = np.ones(len(used)) if source.weight is None else source.weight[used]
+        first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
+    return Growth(form, kappa, n=int(counts.sum()), **run).run(source, first, start, pool)
 
 
 def exact(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,11 @@ from .checks import (
     column_moments,
     warn_if_badly_scaled,
 )
-from .core_search import Form, Rows, Source, draw
-from .core_set import POOL, SMALL_GRAM, Growth, exact
+from .core_search import Form
+from .core_set import SMALL_GRAM, Growth, exact, grow, run_options, seed_of
 from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
 from .prototypes import PrototypeClassifier
-from .resources import budget, threads
+from .resources import threads
 
 # <y, y'> of the label vectors for T classes: equal and different classes.
 CODES = {
@@ -132,7 +133,7 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
         X = self._unit(X)
         form = self._form(len(classes), gamma, weight.sum(), X, rows)
         with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})) as bar:
-            run = self._run(begin, bar)
+            run = run_options(self, begin, bar, epsilon=self.epsilon)
             whole = self.kernel == "precomputed" or (8 * len(rows) ** 2 <= SMALL_GRAM and self.epsilon is None)
             start = self._last_dual(rows, len(y)) if self.warm_start else None
             if whole:
@@ -141,7 +142,8 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
                 even = weight.min() == weight.max() == 1.0
                 used = X if len(rows) == len(y) else X[rows]
                 source = Arrays(used, y_used, None if even else weight)
-                fit = self._grow(source, form, np.bincount(y_used, minlength=len(classes)), run, start)
+                counts = np.bincount(y_used, minlength=len(classes))
+                fit = grow(source, form, counts, seed_of(self.random_state), run, start)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_report(fit)
             if whole:
@@ -192,7 +194,7 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
         offset = 1.0 if self.intercept == "regularised" else 0.0
         form = Form(
             self.kernel, gamma, int(self.degree), float(self.coef0), offset, n_classes, same, other, float(ridge),
-            dtype="float64", threads=threads(self.n_jobs),
+            threads=threads(self.n_jobs),
         )  # fmt: skip
         some = rows[:: max(1, len(rows) // 1024)]
         if self.kernel == "precomputed":
@@ -206,42 +208,8 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
                 UserWarning,
                 stacklevel=CALLER + 2,
             )
-        record = form.record(X, X)
-        narrow = self.kernel in kernels.BOUNDED and kernels.float32_error(X, some, record) < 1e-4 * self.tol
-        return form.narrowed() if narrow else form
-
-    def _run(self, begin: float, bar: Progress) -> dict[str, Any]:
-        limit = np.inf if self.time_limit is None else self.time_limit - (time.perf_counter() - begin)
-        return dict(
-            tol=float(self.tol),
-            epsilon=self.epsilon,
-            sample_size=self.sample_size,
-            max_core=int(self.max_core),
-            max_iter=int(self.max_iter),
-            deadline=time.monotonic() + limit,
-            memory=budget(self.memory),
-            report=bar if bar.wanted else None,
-        )
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, np.random.Generator):
-            return int(self.random_state.integers(1 << 32))
-        if isinstance(self.random_state, np.random.RandomState):
-            return int(self.random_state.randint(1 << 31))
-        return 0 if self.random_state is None else int(self.random_state)
-
-    def _grow(self, source: Source, form: Form, counts: np.ndarray, run: dict, start: np.ndarray | None) -> Growth:
-        """Grow a core set on the rows of a source; `start` are coefficients of its rows."""
-        wanted = POOL if self.sample_size is not None else 1
-        pool, kappa = draw(source, form, counts, max(1, -(-wanted // len(counts))), self._seed())
-        fit = Growth(form, kappa, n=int(counts.sum()), **run)
-        present = np.count_nonzero(counts)
-        first, alpha = pool[:present], np.full(present, 1 / present)
-        if start is not None and start.sum() > 0:
-            used = np.flatnonzero(start)
-            weight = np.ones(len(used)) if source.weight is None else source.weight[used]
-            first, alpha = Rows(used, source.X[used], source.y[used], weight), start[used] / start.sum()
-        return fit.run(source, first, alpha, pool)
+        error = kernels.float32_error(X, some, form.record(X, X)) if self.kernel in kernels.BOUNDED else np.inf
+        return replace(form, error=error) if error < 1e-4 * self.tol else form
 
     def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
         """The coefficients of the last fit on the used rows, if that had n rows."""
