@@ -3,7 +3,7 @@
 //   rbf        exp(-gamma |x - z|^2), or exp(-sum_t gammas_t (x_t - z_t)^2)
 //   linear     <x, z>                     poly       (gamma <x, z> + coef0)^degree
 //   sigmoid    tanh(gamma <x, z> + coef0) cosine     <x, z> / (|x| |z|), 0 where a row is 0
-//   laplacian  exp(-gamma |x - z|_1)
+//   laplacian  exp(-gamma |x - z|_1)     sqeuclidean  |x - z|^2, no kernel but what graphs of neighbours are made of
 #pragma once
 #include <functional>
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace polymargin {
 
-enum class KernelKind { rbf, linear, poly, sigmoid, cosine, laplacian, precomputed, callable };
+enum class KernelKind { rbf, linear, poly, sigmoid, cosine, laplacian, precomputed, callable, sqeuclidean };
 
 struct Kernel {
   KernelKind kind = KernelKind::rbf;

@@ -18,9 +18,11 @@ constexpr Index kMeanRows = 1024;
 // Up to so many features differences are squared directly: exact at any distance from the origin.
 constexpr Index kDirect = 16;
 
+bool euclidean(KernelKind kind) { return kind == KernelKind::rbf || kind == KernelKind::sqeuclidean; }
+
 Term term_of(KernelKind kind, const Data& A, const Data& B) {
   if (kind == KernelKind::laplacian) return Term::distance;
-  return kind == KernelKind::rbf && A.d <= kDirect && !A.sparse() && !B.sparse() ? Term::square : Term::product;
+  return euclidean(kind) && A.d <= kDirect && !A.sparse() && !B.sparse() ? Term::square : Term::product;
 }
 
 // Room for n values of T from a 64-byte boundary on; what it held before is lost when it grows.
@@ -107,7 +109,7 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
       formula_{kernel.kind, static_cast<T>(kernel.gamma), static_cast<T>(kernel.coef0), static_cast<T>(kernel.offset),
                kernel.degree},
       term_(term_of(kernel.kind, A, B)),
-      has_norms_(kernel.kind == KernelKind::rbf || kernel.kind == KernelKind::cosine) {
+      has_norms_(euclidean(kernel.kind) || kernel.kind == KernelKind::cosine) {
   const KernelKind kind = kernel.kind;
   if (kind == KernelKind::callable) return;
   if (kind == KernelKind::precomputed) {
@@ -116,7 +118,7 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
     return;
   }
   if (A.d != B.d) throw std::invalid_argument("both sides of a kernel need the same number of features");
-  if (kind == KernelKind::rbf) {
+  if (euclidean(kind)) {
     if (!kernel.gammas.empty() && static_cast<Index>(kernel.gammas.size()) != A.d)
       throw std::invalid_argument("an ellipsoidal kernel needs one gamma per feature");
     if (sparse() && kernel.gammas.empty()) {
@@ -127,7 +129,7 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
         scale_[k] = static_cast<T>(std::sqrt(kernel.gammas.empty() ? kernel.gamma : kernel.gammas[k]));
     }
   }
-  if ((kind == KernelKind::rbf || kind == KernelKind::laplacian) && !sparse()) mean_ = mean_of(A);
+  if ((euclidean(kind) || kind == KernelKind::laplacian) && !sparse()) mean_ = mean_of(A);
   if (!has_norms_) return;
   norms_.resize(A.n);
   if (term_ == Term::square) return;  // the norms stay 0
@@ -499,6 +501,9 @@ void KernelBlocks<T>::diagonal(Span<const Index> rows, double* out) const {
       case KernelKind::callable:
         block(some, some, values.data(), few);
         for (Index r = 0; r < m; ++r) values[r] = values[r * few + r];
+        break;
+      case KernelKind::sqeuclidean:
+        for (Index r = 0; r < m; ++r) values[r] = formula_.offset;
         break;
       case KernelKind::rbf:
       case KernelKind::laplacian:

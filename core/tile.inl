@@ -135,6 +135,9 @@ INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
   if constexpr (kind == KernelKind::rbf) {
     const V<T> s = (row_norm + col_norm) - dot * T(2);  // exactly 0 for a row and itself
     return exp_negative<T>(s < T(0) ? V<T>{} : -s);
+  } else if constexpr (kind == KernelKind::sqeuclidean) {
+    const V<T> s = (row_norm + col_norm) - dot * T(2);
+    return s < T(0) ? V<T>{} : s;
   } else if constexpr (kind == KernelKind::linear) {
     return dot;
   } else if constexpr (kind == KernelKind::poly) {
@@ -154,7 +157,7 @@ INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
 template <class T, KernelKind kind>
 void finish_rows(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms,
                  const T* col_norms, T* out, Index ldo) {
-  constexpr bool has_norms = kind == KernelKind::rbf || kind == KernelKind::cosine;
+  constexpr bool has_norms = kind == KernelKind::rbf || kind == KernelKind::sqeuclidean || kind == KernelKind::cosine;
   for (Index r = 0; r < m; ++r) {
     const T* x = tile + r * ldt;
     T* y = out + r * ldo;
@@ -175,6 +178,8 @@ void finish(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, con
   switch (f.kind) {
     case KernelKind::rbf:
       return finish_rows<T, KernelKind::rbf>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::sqeuclidean:
+      return finish_rows<T, KernelKind::sqeuclidean>(f, tile, ldt, m, n, rn, cn, out, ldo);
     case KernelKind::linear:
       return finish_rows<T, KernelKind::linear>(f, tile, ldt, m, n, rn, cn, out, ldo);
     case KernelKind::poly:

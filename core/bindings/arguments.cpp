@@ -113,9 +113,9 @@ void check_indices(Span<const Index> indices, Index n, const char* name) {
 namespace {
 
 KernelKind kind_of(const std::string& name) {
-  static const char* const names[] = {"rbf",    "linear",    "poly",        "sigmoid",
-                                      "cosine", "laplacian", "precomputed", "callable"};
-  for (int i = 0; i < 8; ++i)
+  static const char* const names[] = {"rbf",       "linear",      "poly",     "sigmoid",    "cosine",
+                                      "laplacian", "precomputed", "callable", "sqeuclidean"};
+  for (int i = 0; i < 9; ++i)
     if (name == names[i]) return static_cast<KernelKind>(i);
   refuse("unknown kernel kind '" + name + "'");
 }

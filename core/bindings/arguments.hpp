@@ -66,6 +66,7 @@ void bind_codes(nb::module_& m);
 void bind_criterion(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_linear(nb::module_& m);
+void bind_neighbors(nb::module_& m);
 void bind_scores(nb::module_& m);
 void bind_solvers(nb::module_& m);
 void bind_core_set(nb::module_& m);

@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
   bind_criterion(m);
   bind_kernels(m);
   bind_linear(m);
+  bind_neighbors(m);
   bind_scores(m);
   bind_solvers(m);
   bind_core_set(m);

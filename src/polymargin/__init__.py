@@ -23,3 +23,10 @@ __all__ = [
     "__version__",
     "sensitivity_map",
 ]
+from .grnn import GRNNRegressor
+from .joint import JointSVC
+from .manifold import SupervisedIsomap
+
+__version__ = "0.1.0"
+
+__all__ = ["GRNNRegressor", "JointSVC", "SupervisedIsomap", "__version__"]

@@ -1,0 +1,78 @@
+// Graphs of nearest rows and their shortest paths.
+#include "neighbors.hpp"
+
+#include <string>
+
+#include "arguments.hpp"
+#include "shortest_paths.hpp"
+
+namespace polymargin {
+namespace {
+
+nb::object as_indices(const std::vector<Index>& v) {
+  auto out = empty<Index>("int64", v.size());
+  std::copy(v.begin(), v.end(), out.data());
+  return nb::cast(out);
+}
+
+template <class T>
+Neighbors search(const Data& X, const NeighborQuery& q, int n_jobs) {
+  const nb::gil_scoped_release free;
+  Kernel squared;
+  squared.kind = KernelKind::sqeuclidean;
+  Team team(n_jobs);
+  return neighbors(KernelBlocks<T>(X, X, squared), q, team);
+}
+
+nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector<Index> group, Vector<Index> queries,
+                  Index k, double radius, bool supervised, double gamma, double alpha, Index classes,
+                  Vector<double> scale, const std::string& dtype, int n_jobs) {
+  const HeldData x = data_of(X, "X");
+  NeighborQuery q;
+  q.order = span(order), q.label = span(label), q.group = span(group), q.queries = span(queries);
+  q.k = k, q.radius = radius;
+  q.D.supervised = supervised, q.D.gamma = gamma, q.D.alpha = alpha, q.D.classes = classes, q.D.scale = span(scale);
+  check_indices(q.order, x.data.n, "order");
+  check_indices(q.queries, x.data.n, "queries");
+  if (q.label.size != x.data.n) refuse("label needs one entry per row");
+  check_indices(q.label, classes, "label");
+  if (q.group.size && q.group.size != x.data.n) refuse("group needs one entry per row, or none");
+  if (q.D.scale.size && q.D.scale.size != classes * classes) refuse("scale needs classes x classes entries, or none");
+  if (!(gamma > 0)) refuse("gamma must be > 0");
+  const Neighbors found = is_double(dtype) ? search<double>(x.data, q, n_jobs) : search<float>(x.data, q, n_jobs);
+  return nb::make_tuple(as_indices(found.indptr), as_indices(found.indices), as_vector(found.D));
+}
+
+nb::object paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<double> lengths, Vector<Index> sources,
+                 int n_jobs) {
+  Graph graph{span(indptr), span(indices), span(lengths)};
+  if (graph.indptr.size < 1 || graph.indices.size != graph.lengths.size) refuse("a graph needs a length per edge");
+  if (graph.indptr[0] != 0 || graph.indptr[graph.size()] != graph.indices.size ||
+      !std::is_sorted(graph.indptr.begin(), graph.indptr.end()))
+    refuse("indptr must increase from 0 to the number of edges");
+  for (std::int32_t j : graph.indices)
+    if (j < 0 || j >= graph.size()) refuse("indices must be nodes of the graph");
+  for (double length : graph.lengths)
+    if (!(length >= 0)) refuse("lengths must be >= 0");
+  check_indices(span(sources), graph.size(), "sources");
+  auto out = empty<double>("float64", sources.shape(0), graph.size());
+  {
+    const nb::gil_scoped_release free;
+    Team team(n_jobs);
+    shortest_paths(graph, span(sources), out.data(), team);
+  }
+  return nb::cast(out);
+}
+
+}  // namespace
+
+void bind_neighbors(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("nearest", &nearest, "X"_a, "order"_a, "label"_a, "group"_a, "queries"_a, "k"_a, "radius"_a, "supervised"_a,
+        "gamma"_a, "alpha"_a, "classes"_a, "scale"_a, "dtype"_a = "float64", "n_jobs"_a = 1,
+        "The k nearest rows of each query, or all within the radius: (indptr, indices, dissimilarities).");
+  m.def("shortest_paths", &paths, "indptr"_a, "indices"_a, "lengths"_a, "sources"_a, "n_jobs"_a = 1,
+        "Lengths of the shortest paths from each source, shape (len(sources), n_nodes).");
+}
+
+}  // namespace polymargin

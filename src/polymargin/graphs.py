@@ -1,0 +1,193 @@
+"""Graphs of nearest rows: dissimilarities that know the classes, joined components, lengths of shortest paths.
+
+    D = sqrt(1 - exp(-d^2 / gamma))                      within a class
+    D = S[a, b] (exp(d^2 / (2 gamma)) - alpha)           between the classes a and b
+
+This is Silva and Ribeiro (2009), eq. 3, with its second line as in Geng, Zhan and Zhou (2005): printed, it is
+sqrt(exp(-d^2 / gamma) - alpha), which decreases with distance and has no value for nearly all pairs of real data.
+Without classes D = d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
+
+from . import _core, kernels
+from .grnn import evenly, squared_distances
+
+ALL_PAIRS = 4000  # rows up to which the mean distance is that of all pairs; beyond, of 1,000 rows with all rows
+SOME_ROWS = 1000
+SMALL = 1000  # rows up to which all dissimilarities are computed at once
+DOUBLE = 2e9  # multiply-adds of one pass over all pairs up to which distances are computed in float64
+CALL = 2e10  # multiply-adds in one call of the core: between calls Ctrl-C is heard
+LARGEST = 500.0  # of d^2 / gamma, as in core/neighbors.cpp
+
+
+@dataclass
+class Dissimilarity:
+    """D as above; `label` is every row's class index, None for D = d."""
+
+    label: np.ndarray | None = None
+    gamma: float = 1.0
+    alpha: float = 0.0
+    scale: np.ndarray | None = None  # S, shape (n_classes, n_classes)
+
+    def __call__(self, d2: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """D of pairs of rows with squared distances d2."""
+        if self.label is None:
+            return np.sqrt(d2)
+        a, b = self.label[i], self.label[j]
+        S = 1.0 if self.scale is None else self.scale[a, b]
+        between = S * (np.exp(0.5 * np.minimum(d2 / self.gamma, LARGEST)) - self.alpha)
+        return np.where(a == b, np.sqrt(-np.expm1(-d2 / self.gamma)), between)
+
+
+def mean_distance(X: Any, n_threads: int) -> float:
+    """Mean Euclidean distance of two different rows."""
+    n = X.shape[0]
+    some = evenly(n, n if n <= ALL_PAIRS else SOME_ROWS)
+    dtype = "float64" if n * len(some) * X.shape[1] < DOUBLE else "float32"
+    total = 0.0
+    for at in range(0, len(some), 256):
+        d2 = squared_distances(X, X, some[at : at + 256], np.arange(n), dtype, n_threads)
+        total += float(np.sqrt(d2).sum(dtype=np.float64))
+    return total / (len(some) * (n - 1))
+
+
+def pair_distances(X: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Squared distances of the pairs (i, j) in float64, from differences: exact where norms would cancel."""
+    d2 = np.empty(len(i))
+    step = max(1, (1 << 21) // X.shape[1])
+    for at in range(0, len(i), step):
+        part = slice(at, at + step)
+        gap = X[i[part]].astype(np.float64) - X[j[part]].astype(np.float64)
+        squares = gap.power(2).sum(axis=1) if sp.issparse(gap) else np.einsum("ij,ij->i", gap, gap)
+        d2[part] = np.asarray(squares).ravel()
+    return d2
+
+
+@dataclass
+class NeighborSearch:
+    """Nearest rows under a dissimilarity."""
+
+    X: Any
+    D: Dissimilarity
+    n_threads: int
+
+    def __call__(
+        self,
+        queries: np.ndarray,
+        k: int,
+        radius: float = 0.0,
+        group: np.ndarray | None = None,
+        tell: Callable[[float], None] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Edges (i, j, D) from each query to its k nearest rows outside its group, or to all within the radius (k = 0)."""
+        n, d = self.X.shape
+        if n <= SMALL and not sp.issparse(self.X):
+            return self.small(queries, k, radius, group)
+        width = self.X.nnz / n if sp.issparse(self.X) else d
+        dtype = "float64" if float(n) * len(queries) * (width + 16) < DOUBLE else "float32"
+        edges = self.edges(queries, k, radius, group, dtype, tell)
+        if dtype == "float64":
+            return edges
+        i, j, _ = edges
+        d2 = pair_distances(self.X, i, j)
+        error = kernels.float32_error(self.X, np.arange(n), {"kind": "rbf", "gamma": 1.0, "gammas": None})
+        if len(d2) and error > 1e-3 * np.median(d2):  # rows close together and far from the rest
+            return self.edges(queries, k, radius, group, "float64", tell)
+        return i, j, self.D(d2, i, j)
+
+    def small(self, queries, k, radius, group):
+        """All of D at once. Differences are squared directly, and NumPy chooses among equal ones."""
+        rows = np.arange(len(self.X))
+        D = self.D(cdist(self.X[queries], self.X, "sqeuclidean"), queries[:, None], rows[None, :])
+        D[queries[:, None] == rows if group is None else group[queries][:, None] == group] = np.inf
+        if k == 0:
+            i, j = np.nonzero(D <= radius)
+        else:
+            i, j = np.repeat(np.arange(len(queries)), k), np.argpartition(D, k - 1, axis=1)[:, :k].ravel()
+            i, j = i[np.isfinite(D[i, j])], j[np.isfinite(D[i, j])]
+        return queries[i], j, D[i, j]
+
+    def edges(self, queries, k, radius, group, dtype, tell):
+        n, d = self.X.shape
+        D = self.D
+        label = np.zeros(n, dtype=np.int64) if D.label is None else D.label
+        order = np.argsort(label, kind="stable")
+        scale = np.zeros(0) if D.scale is None else np.ascontiguousarray(D.scale, dtype=np.float64).ravel()
+        group = np.zeros(0, dtype=np.int64) if group is None else group.astype(np.int64)
+        n_classes = int(label.max()) + 1 if D.scale is None else len(D.scale)
+        step = max(128, int(CALL / (float(n) * (d + 16))) // 128 * 128)
+        parts = []
+        for at in range(0, len(queries), step):
+            some = np.ascontiguousarray(queries[at : at + step], dtype=np.int64)
+            indptr, j, length = _core.nearest(
+                kernels.as_data(self.X), order, label, group, some, int(k), float(radius), D.label is not None,
+                float(D.gamma), float(D.alpha), n_classes, scale, dtype, self.n_threads,
+            )  # fmt: skip
+            parts.append((np.repeat(some, np.diff(indptr)), j, length))
+            if tell:
+                tell((at + len(some)) / len(queries))
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+
+def undirected(n: int, i: np.ndarray, j: np.ndarray, length: np.ndarray) -> sp.csr_array:
+    """Both directions of every edge, once; edges of length 0 are kept."""
+    low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
+    _, first = np.unique(low * n + high, return_index=True)
+    low, high, length = low[first], high[first], length[first]
+    rows, cols = np.concatenate((low, high)), np.concatenate((high, low))
+    order = np.lexsort((cols, rows))
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n))))
+    return sp.csr_array((np.tile(length, 2)[order], cols[order].astype(np.int32), indptr), shape=(n, n))
+
+
+def joined(graph: sp.csr_array, search: NeighborSearch) -> tuple[sp.csr_array, int]:
+    """The graph with its components joined by the edges of a minimum spanning tree, and how many components it had.
+
+    Boruvka's rounds: every component but the largest takes its cheapest edge to another one.
+    """
+    n = graph.shape[0]
+    had = 0
+    while True:
+        # connected_components drops stored zeros, and so would lose the edges between equal rows.
+        pattern = sp.csr_array((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
+        count, component = connected_components(pattern, directed=False)
+        had = had or count
+        if count == 1:
+            return graph, had
+        others = np.flatnonzero(component != np.argmax(np.bincount(component)))
+        i, j, length = search(others, 1, group=component)
+        cheapest = np.lexsort((j, i, length))
+        _, first = np.unique(component[i[cheapest]], return_index=True)
+        new = cheapest[first]
+        old = graph.tocoo()
+        graph = undirected(
+            n,
+            np.concatenate((old.row, i[new])),
+            np.concatenate((old.col, j[new])),
+            np.concatenate((old.data, length[new])),
+        )
+
+
+def shortest_paths(
+    graph: sp.csr_array, sources: np.ndarray, n_threads: int, tell: Callable[[float], None] | None = None
+) -> np.ndarray:
+    """Lengths of the shortest paths, shape (len(sources), n)."""
+    out = np.empty((len(sources), graph.shape[0]))
+    edges = graph.indptr.astype(np.int64), graph.indices.astype(np.int32), graph.data
+    step = max(64, int(2e8 / (graph.nnz + 20 * graph.shape[0])))
+    for at in range(0, len(sources), step):
+        some = np.ascontiguousarray(sources[at : at + step], dtype=np.int64)
+        out[at : at + step] = _core.shortest_paths(*edges, some, n_threads)
+        if tell:
+            tell((at + len(some)) / len(sources))
+    return out
