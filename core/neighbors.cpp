@@ -7,7 +7,8 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kStrip = 128, kColumns = 256;  // a block of distances: queries x columns
+constexpr Index kStrip = 512, kColumns = 256;  // a block of distances: queries x columns
+constexpr Index kStep = 32;                    // columns that are looked at together
 constexpr double kLargest = 500;               // of d^2 / gamma: its exponential and the sums of paths stay finite
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -33,11 +34,39 @@ struct Segment {
   Index from, to, label;
 };
 
+// How many of kStep values are at most the bound: a count, because compilers vectorise it and no early exit.
 template <class T>
-bool any_below(const T* x, Index n, T bound) {
-  bool found = false;
-  for (Index c = 0; c < n; ++c) found |= x[c] <= bound;
-  return found;
+int count_within(const T* x, T bound) {
+  int count = 0;
+  for (Index c = 0; c < kStep; ++c) count += x[c] <= bound;
+  return count;
+}
+
+// |x_i - x_j|^2 from differences in float64: exact where float32 norms would cancel.
+double squared_gap(const Data& X, Index i, Index j) {
+  double sum = 0;
+  auto add = [&](double gap) { sum += gap * gap; };
+  if (!X.sparse()) {
+    auto dense = [&](auto* x) {
+      for (Index k = 0; k < X.d; ++k) add(double(x[i * X.stride + k]) - x[j * X.stride + k]);
+    };
+    X.wide ? dense(static_cast<const double*>(X.x)) : dense(static_cast<const float*>(X.x));
+    return sum;
+  }
+  auto index = [&](const void* p, Index at) -> Index {
+    return X.wide_index ? static_cast<const std::int64_t*>(p)[at] : static_cast<const std::int32_t*>(p)[at];
+  };
+  auto value = [&](Index at) -> double {
+    return X.wide ? static_cast<const double*>(X.values)[at] : static_cast<const float*>(X.values)[at];
+  };
+  Index p = index(X.indptr, i), q = index(X.indptr, j);
+  const Index p_end = index(X.indptr, i + 1), q_end = index(X.indptr, j + 1);
+  while (p < p_end || q < q_end) {
+    const Index k = p < p_end ? index(X.indices, p) : X.d, m = q < q_end ? index(X.indices, q) : X.d;
+    add((k <= m ? value(p) : 0.0) - (m <= k ? value(q) : 0.0));
+    p += k <= m, q += m <= k;
+  }
+  return sum;
 }
 
 template <class T>
@@ -47,11 +76,10 @@ class Search {
       : q_(q), i_(query), a_(q.label[query]), found_(found) {}
 
   void look(const T* squared, Span<const Index> cols, Segment s) {
-    constexpr Index step = 16;
     T bound = reach(s.label);
-    for (Index c = s.from; c < s.to; c += step) {
-      const Index end = std::min(c + step, s.to);
-      if (!any_below(squared + c, end - c, bound)) continue;
+    for (Index c = s.from; c < s.to; c += kStep) {
+      const Index end = std::min(c + kStep, s.to);
+      if (end - c == kStep && count_within(squared + c, bound) == 0) continue;
       for (Index j = c; j < end; ++j)
         if (squared[j] <= bound && offer(cols[j], squared[j], s.label)) bound = reach(s.label);
     }
@@ -138,7 +166,12 @@ Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team
         for (const Segment& s : segments[at / kColumns]) search.look(tile.data() + (r - from) * kColumns, cols, s);
       }
     }
-    for (Index r = from; r < to; ++r) std::sort(found[r].begin(), found[r].end());
+    for (Index r = from; r < to; ++r) {
+      const Index i = q.queries[r];
+      if (sizeof(T) == 4)
+        for (Candidate& c : found[r]) c.D = q.D(c.squared = squared_gap(q.X, i, c.row), q.label[i], q.label[c.row]);
+      std::sort(found[r].begin(), found[r].end());
+    }
   });
   Neighbors out;
   out.indptr.push_back(0);

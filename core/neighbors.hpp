@@ -32,6 +32,7 @@ struct Neighbors {
 };
 
 struct NeighborQuery {
+  Data X;
   Dissimilarity D;
   Span<const Index> order;    // all rows, those of a class together
   Span<const Index> label;    // of every row
@@ -41,6 +42,7 @@ struct NeighborQuery {
   double radius = 0;
 };
 
+// A search in float32 ends with the dissimilarities of the pairs found in float64.
 template <class T>
 Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team& team);
 

@@ -1,5 +1,4 @@
-// Lengths of the shortest paths from some nodes of an undirected graph to all nodes: one Dijkstra for every eight sources that lie
-// close together, whose order then serves all of them; batches shared out among threads.
+// Lengths of the shortest paths from some nodes of an undirected graph to all nodes, the sources shared out among threads.
 #pragma once
 #include <cstdint>
 

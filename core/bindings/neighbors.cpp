@@ -16,12 +16,12 @@ nb::object as_indices(const std::vector<Index>& v) {
 }
 
 template <class T>
-Neighbors search(const Data& X, const NeighborQuery& q, int n_jobs) {
+Neighbors search(const NeighborQuery& q, int n_jobs) {
   const nb::gil_scoped_release free;
   Kernel squared;
   squared.kind = KernelKind::sqeuclidean;
   Team team(n_jobs);
-  return neighbors(KernelBlocks<T>(X, X, squared), q, team);
+  return neighbors(KernelBlocks<T>(q.X, q.X, squared), q, team);
 }
 
 nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector<Index> group, Vector<Index> queries,
@@ -29,6 +29,7 @@ nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector
                   Vector<double> scale, const std::string& dtype, int n_jobs) {
   const HeldData x = data_of(X, "X");
   NeighborQuery q;
+  q.X = x.data;
   q.order = span(order), q.label = span(label), q.group = span(group), q.queries = span(queries);
   q.k = k, q.radius = radius;
   q.D.supervised = supervised, q.D.gamma = gamma, q.D.alpha = alpha, q.D.classes = classes, q.D.scale = span(scale);
@@ -39,7 +40,7 @@ nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector
   if (q.group.size && q.group.size != x.data.n) refuse("group needs one entry per row, or none");
   if (q.D.scale.size && q.D.scale.size != classes * classes) refuse("scale needs classes x classes entries, or none");
   if (!(gamma > 0)) refuse("gamma must be > 0");
-  const Neighbors found = is_double(dtype) ? search<double>(x.data, q, n_jobs) : search<float>(x.data, q, n_jobs);
+  const Neighbors found = is_double(dtype) ? search<double>(q, n_jobs) : search<float>(q, n_jobs);
   return nb::make_tuple(as_indices(found.indptr), as_indices(found.indices), as_vector(found.D));
 }
 

@@ -61,18 +61,6 @@ def mean_distance(X: Any, n_threads: int) -> float:
     return total / (len(some) * (n - 1))
 
 
-def pair_distances(X: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Squared distances of the pairs (i, j) in float64, from differences: exact where norms would cancel."""
-    d2 = np.empty(len(i))
-    step = max(1, (1 << 21) // X.shape[1])
-    for at in range(0, len(i), step):
-        part = slice(at, at + step)
-        gap = X[i[part]].astype(np.float64) - X[j[part]].astype(np.float64)
-        squares = gap.power(2).sum(axis=1) if sp.issparse(gap) else np.einsum("ij,ij->i", gap, gap)
-        d2[part] = np.asarray(squares).ravel()
-    return d2
-
-
 @dataclass
 class NeighborSearch:
     """Nearest rows under a dissimilarity."""
@@ -98,12 +86,20 @@ class NeighborSearch:
         edges = self.edges(queries, k, radius, group, dtype, tell)
         if dtype == "float64":
             return edges
-        i, j, _ = edges
-        d2 = pair_distances(self.X, i, j)
-        error = kernels.float32_error(self.X, np.arange(n), {"kind": "rbf", "gamma": 1.0, "gammas": None})
-        if len(d2) and error > 1e-3 * np.median(d2):  # rows close together and far from the rest
+        if self.rounding() > 1e-3 * self.nearest(*edges[:2]):  # rows close together and far from the rest
             return self.edges(queries, k, radius, group, "float64", tell)
-        return i, j, self.D(d2, i, j)
+        return edges
+
+    def rounding(self) -> float:
+        """About the largest error of a squared distance in float32."""
+        return kernels.float32_error(self.X, np.arange(self.X.shape[0]), {"kind": "rbf", "gamma": 1.0, "gammas": None})
+
+    def nearest(self, i: np.ndarray, j: np.ndarray) -> float:
+        """The median of some neighbours' squared distances."""
+        some = evenly(len(i), 1000)
+        gap = self.X[i[some]].astype(np.float64) - self.X[j[some]].astype(np.float64)
+        squares = gap.power(2).sum(axis=1) if sp.issparse(gap) else np.square(gap).sum(axis=1)
+        return float(np.median(np.asarray(squares))) if len(some) else np.inf
 
     def small(self, queries, k, radius, group):
         """All of D at once. Differences are squared directly, and NumPy chooses among equal ones."""

@@ -25,8 +25,8 @@ CONSTRAINTS = {
     "interpolate": (BOOL,),
     **{name: RUN[name] for name in ("memory", "n_jobs")},
 }
-LEFT_OUT = 500  # rows whose leave-one-out error chooses the spread; beyond, so many of them
-STEP = 1.2  # ratio of neighbouring spreads that are tried
+LEFT_OUT = 300  # rows whose leave-one-out error chooses the spread; beyond, so many of them
+STEP = 1.25  # ratio of neighbouring spreads that are tried
 LARGE = 1 << 21  # numbers in the training rows from which float32 arithmetic pays
 BLOCK = 1 << 25  # bytes of distances at a time
 SQUARED = {"kind": "sqeuclidean"}
@@ -38,6 +38,11 @@ def squared_distances(A: Any, B: Any, rows: np.ndarray, cols: np.ndarray, dtype:
     return _core.kernel_block(*parts, dtype, n_threads)
 
 
+def value_type(multiply_adds: float) -> str:
+    """Arithmetic of a measure for which float32 will do where it saves time."""
+    return "float64" if multiply_adds < 1e9 else "float32"
+
+
 def evenly(n: int, most: int) -> np.ndarray:
     """All of n rows, or `most` of them evenly spread."""
     return np.arange(n) if n <= most else (np.arange(most) * n) // most
@@ -45,9 +50,11 @@ def evenly(n: int, most: int) -> np.ndarray:
 
 def smooth(d2: np.ndarray, spread: float, weight: np.ndarray, z: np.ndarray) -> np.ndarray:
     """z(x) for the columns x of d2, squared distances of shape (n_train, m); an infinite one leaves its row out."""
-    nearest = d2.min(axis=0)
-    g = np.exp((nearest - d2) * (math.log(2) / spread**2)) * weight[:, None]
-    return (g.T @ z) / g.sum(axis=0)[:, None]
+    g = d2.min(axis=0) - d2
+    g *= math.log(2) / spread**2
+    np.exp(g, out=g)
+    g *= weight[:, None].astype(g.dtype, copy=False)
+    return (g.T @ z.astype(g.dtype, copy=False)) / g.sum(axis=0)[:, None]
 
 
 def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> tuple[float, np.ndarray, np.ndarray]:
@@ -56,7 +63,7 @@ def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> 
     Rows that equal a row are left out with it, so that a weight of 2 is the same as a repeated row.
     """
     some = evenly(len(z), LEFT_OUT)
-    d2 = squared_distances(X, X, np.arange(len(z)), some, "float64", n_threads)
+    d2 = squared_distances(X, X, np.arange(len(z)), some, value_type(len(z) * len(some) * X.shape[1]), n_threads)
     d2[d2 == 0] = np.inf
     nearest, farthest = d2.min(axis=0), np.where(np.isfinite(d2), d2, 0).max(axis=0)
     has = np.isfinite(nearest)
@@ -82,7 +89,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
     ----------
     spread : "auto" or float, default="auto"
         Distance at which a training row counts half as much as one at distance 0 (the spread of Matlab's `newgrnn`).
-        "auto" minimises the leave-one-out squared error of the training targets (of 500 rows if there are more).
+        "auto" minimises the leave-one-out squared error of the training targets (of 300 rows if there are more).
     n_neighbors : int, default=None
         Only so many nearest training rows are summed; None sums all.
     interpolate : bool, default=False

@@ -9,10 +9,10 @@ from scipy.linalg import eigh, eigvalsh
 from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist
 
-from .grnn import evenly, squared_distances
+from .grnn import evenly, squared_distances, value_type
 
 DENSE = 200  # rows up to which all eigenvalues are computed at once
-SOME_ROWS = 500  # rows that the two measures of quality look at, each against all rows
+SOME_ROWS = 300  # rows that the two measures of quality look at, each against all rows
 NEIGHBORS = 5  # of trustworthiness, as in scikit-learn
 
 
@@ -95,8 +95,9 @@ def trustworthiness(X: Any, z: np.ndarray, n_threads: int) -> float:
         return 1.0
     penalty = 0.0
     some = evenly(n, SOME_ROWS)
+    dtype = value_type(n * len(some) * X.shape[1])
     for rows in np.array_split(some, 1 + len(some) * n // (1 << 22)):
-        d2 = squared_distances(X, X, rows, np.arange(n), "float64", n_threads)
+        d2 = squared_distances(X, X, rows, np.arange(n), dtype, n_threads)
         close = cdist(z[rows], z)
         own = np.arange(len(rows)), rows
         d2[own], close[own] = -1.0, -1.0
