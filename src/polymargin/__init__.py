@@ -26,7 +26,8 @@ __all__ = [
 from .grnn import GRNNRegressor
 from .joint import JointSVC
 from .manifold import SupervisedIsomap
+from .structured import StructuredSVC
 
 __version__ = "0.1.0"
 
-__all__ = ["GRNNRegressor", "JointSVC", "SupervisedIsomap", "__version__"]
+__all__ = ["GRNNRegressor", "JointSVC", "StructuredSVC", "SupervisedIsomap", "__version__"]
