@@ -4,6 +4,7 @@ from .core_vector import CoreVectorSVC
 from .enclosing_ball import EnclosingBall
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
+from .model_file import load_model, save_model
 from .output_codes import OutputCodeSVC
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .selection import RadiusMarginSearch
@@ -21,6 +22,8 @@ __all__ = [
     "PairwiseSVC",
     "RadiusMarginSearch",
     "__version__",
+    "load_model",
+    "save_model",
     "sensitivity_map",
 ]
 from .grnn import GRNNRegressor

@@ -196,6 +196,12 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         best = _core.argmax_scores(**self._expansion(X))
         return self.classes_[best]
 
+    def save_model(self, path: Any) -> Any:
+        """Write the model to a file of plain data, which `polymargin.load_model` reads; see `polymargin.save_model`."""
+        from .model_file import save_model
+
+        return save_model(self, path)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")
 

@@ -1,0 +1,178 @@
+"""The values of a model file: what is in a model as JSON and arrays, and back.
+
+JSON values stand for themselves, except objects, which have one key that says what they are:
+
+    {"estimator": [name, {parameter: value}, {fitted attribute: value}]}
+    {"array": number}   {"csr": [data, indices, indptr, shape, "array" | "matrix"]}   {"labels": [type, list]}
+    {"scalar": [type, value]}   {"float": "inf" | "-inf" | "nan"}   {"tuple": list}   {"dict": [[key, value], ...]}
+
+Decoding builds only the estimators of model_records.py, sets only the attributes listed there, and checks each of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .checks import quoted
+from .model_records import RECORDS, accepted
+
+NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+
+
+class BadFile(ValueError):
+    """What is wrong with a model file."""
+
+
+def plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+    """A value as JSON; its arrays are added to a list. `where` names it in messages."""
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, np.generic) and value.dtype.name in NUMBERS:
+        return {"scalar": [value.dtype.name, encode(value.item(), arrays, where)]}
+    if isinstance(value, list | tuple):
+        items = [encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+        return items if type(value) is list else {"tuple": items}
+    if isinstance(value, dict):
+        return {"dict": [[encode(k, arrays, where), encode(v, arrays, f"{where}[{k!r}]")] for k, v in value.items()]}
+    if isinstance(value, sp.csr_array | sp.csr_matrix):
+        kind = "array" if isinstance(value, sp.csr_array) else "matrix"
+        parts = [encode(part, arrays, where) for part in (value.data, value.indices, value.indptr)]
+        return {"csr": [*parts, list(value.shape), kind]}
+    if isinstance(value, np.ndarray) and value.dtype.name in NUMBERS:
+        arrays.append(np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")))
+        return {"array": len(arrays) - 1}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "UO" and value.ndim == 1:
+        items = value.tolist()
+        if all(map(plain, items)):
+            kind = "object" if value.dtype.kind == "O" else value.dtype.newbyteorder("<").str
+            return {"labels": [kind, [encode(item, arrays, where) for item in items]]}
+    if isinstance(value, BaseEstimator):
+        return {"estimator": encode_estimator(value, arrays, where)}
+    raise ValueError(
+        f"a model file expected numbers, strings, arrays and known estimators, and found {type(value).__name__} in "
+        f"{where}: it cannot be kept as plain data, so use pickle or skops instead"
+    )
+
+
+def encode_estimator(model: BaseEstimator, arrays: list[np.ndarray], where: str) -> list:
+    name = type(model).__name__
+    if name not in RECORDS or RECORDS[name].estimator is not type(model):
+        raise ValueError(
+            f"a model file expected one of {quoted(RECORDS)}, and found {type(model).__module__}.{name}: "
+            f"use pickle or skops instead"
+        )
+    check_is_fitted(model)
+    fitted = {k: getattr(model, k) for k in RECORDS[name].fitted if hasattr(model, k)}
+    return [
+        name,
+        {k: encode(v, arrays, f"{where}({k}=...)") for k, v in model.get_params(deep=False).items()},
+        {k: encode(v, arrays, f"{where}.{k}") for k, v in fitted.items()},
+    ]
+
+
+def decode(value: Any, arrays: dict[int, np.ndarray]) -> Any:
+    """The value that JSON stands for. Every array is used once and taken out of `arrays`."""
+    if plain(value):
+        return value
+    if isinstance(value, list):
+        return [decode(v, arrays) for v in value]
+    if not isinstance(value, dict) or len(value) != 1:
+        raise BadFile("a description with unknown parts")
+    ((kind, content),) = value.items()
+    try:
+        if kind == "array" and type(content) is int:
+            return arrays.pop(content)
+        if kind == "float" and content in ("inf", "-inf", "nan"):
+            return float(content)
+        if kind == "tuple" and isinstance(content, list):
+            return tuple(decode(v, arrays) for v in content)
+        if kind == "dict":
+            return {decode(k, arrays): decode(v, arrays) for k, v in content}
+        if kind == "scalar" and content[0] in NUMBERS:
+            return np.dtype(content[0]).type(decode(content[1], arrays))
+        if kind == "labels":
+            return decode_labels(*content, arrays)
+        if kind == "csr":
+            return decode_csr(*content, arrays)
+        if kind == "estimator":
+            return decode_estimator(*content, arrays)
+    except BadFile:
+        raise
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        raise BadFile(f"an unusable {kind} ({error})") from None
+    raise BadFile(f"an unknown or unusable {kind}")
+
+
+def decode_labels(kind: str, items: list, arrays: dict[int, np.ndarray]) -> np.ndarray:
+    items = [decode(item, arrays) for item in items]
+    width = re.fullmatch(r"<U([0-9]{1,4})", kind)
+    if kind == "object" and all(map(plain, items)):
+        array = np.empty(len(items), dtype=object)
+        array[:] = items
+        return array
+    if width and all(isinstance(item, str) and len(item) <= int(width[1]) for item in items):
+        return np.array(items, dtype=kind)
+    raise BadFile(f"labels that are not of type {kind!r}")
+
+
+def decode_csr(data: Any, indices: Any, indptr: Any, shape: list, kind: str, arrays: dict[int, np.ndarray]) -> Any:
+    data, indices, indptr = (decode(part, arrays) for part in (data, indices, indptr))
+    if len(shape) != 2 or not all(type(n) is int and 0 <= n < 2**62 for n in shape) or kind not in ("array", "matrix"):
+        raise BadFile("a sparse matrix without a shape")
+    n, d = shape
+    if data.ndim != 1 or indices.shape != data.shape or indptr.shape != (n + 1,):
+        raise BadFile("a sparse matrix whose parts do not go together")
+    if indices.dtype != indptr.dtype or indices.dtype.name not in ("int32", "int64"):
+        raise BadFile("a sparse matrix with indices of another type")
+    if indptr[0] != 0 or indptr[-1] != len(data) or np.any(np.diff(indptr) < 0):
+        raise BadFile("a sparse matrix whose rows do not follow each other")
+    if len(indices) and (indices.min() < 0 or indices.max() >= d):
+        raise BadFile("a sparse matrix with indices outside of it")
+    # Within a row indices increase; where a row begins they may fall.
+    falls = np.flatnonzero(np.diff(indices) <= 0) + 1
+    if not np.isin(falls, indptr).all():
+        raise BadFile("a sparse matrix with unsorted rows")
+    matrix = sp.csr_array if kind == "array" else sp.csr_matrix
+    return matrix((data, indices, indptr), shape=(n, d), copy=False)
+
+
+def decode_estimator(name: str, parameters: dict, fitted: dict, arrays: dict[int, np.ndarray]) -> BaseEstimator:
+    if name not in RECORDS:
+        raise BadFile(f"the unknown estimator {name!r}, where this library knows {quoted(RECORDS)}")
+    record = RECORDS[name]
+    values = {k: decode(v, arrays) for k, v in parameters.items()}
+    for k, v in values.items():
+        if k not in record.parameters or not accepted(record.parameters[k], v, {}):
+            raise BadFile(f"{name} with an unknown or impossible parameter {k}")
+    model = record.estimator(**values)
+    sizes: dict[str, int] = {}
+    values = {k: decode(v, arrays) for k, v in fitted.items()}
+    for k in values:
+        if k not in record.fitted:
+            raise BadFile(f"{name} with {k}, which it should not have")
+    for k, constraints in record.fitted.items():
+        if k not in values:
+            if k in record.optional:
+                continue
+            raise BadFile(f"{name} without {k}")
+        if not accepted(constraints, values[k], sizes):
+            expected = ", or ".join(c.expected for c in constraints)
+            raise BadFile(f"{name} with an impossible {k}, which should be {expected}")
+        setattr(model, k, values[k])
+    wrong = record.check(model)
+    if wrong:
+        raise BadFile(f"{name} with {wrong}")
+    return model
