@@ -2,10 +2,12 @@
 
 from .core_vector import CoreVectorSVC
 from .enclosing_ball import EnclosingBall
+from .displays import SensitivityDisplay, SupportVectorDisplay, WeightDisplay
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
 from .model_file import load_model, save_model
 from .output_codes import OutputCodeSVC
+from .prototype_display import PrototypeDisplay
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .selection import RadiusMarginSearch
 from .sensitivity import sensitivity_map
@@ -20,7 +22,11 @@ __all__ = [
     "OneVsRestSVC",
     "OutputCodeSVC",
     "PairwiseSVC",
+    "PrototypeDisplay",
     "RadiusMarginSearch",
+    "SensitivityDisplay",
+    "SupportVectorDisplay",
+    "WeightDisplay",
     "__version__",
     "load_model",
     "save_model",
