@@ -19,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 from polymargin import (
     JointSVC,
+    OneVsRestSVC,
+    PairwiseSVC,
     PrototypeDisplay,
     SensitivityDisplay,
     SupportVectorDisplay,
@@ -173,6 +175,20 @@ def test_margin_machines_have_a_curve_per_class(fitted):
     display = WeightDisplay.from_estimator(model, ax=plt.subplots()[1])
     assert len(display.lines_) == 3
     assert_allclose(display.lines_[1].get_ydata().sum(), np.abs(model.dual_coef_[1]).sum())
+
+
+def test_reductions(fitted):
+    _, X, y = fitted
+    pairs = PairwiseSVC().fit(X, y)
+    assert len(WeightDisplay.from_estimator(pairs).lines_) == 3
+    titles = [axes.get_title() for axes in SensitivityDisplay.from_estimator(pairs, X, y).axes_]
+    assert titles == ["0 or 1", "0 or 2", "1 or 2"]
+    hardest = SupportVectorDisplay.from_estimator(pairs)
+    assert_array_equal(hardest.labels, SupportVectorDisplay.from_estimator(pairs, X, y).labels)
+    with pytest.raises(ValueError, match="pass X and y"):
+        SupportVectorDisplay.from_estimator(OneVsRestSVC().fit(X, y))
+    with pytest.raises(ValueError, match="use JointSVC"):
+        PrototypeDisplay.from_estimator(pairs, X, y)
 
 
 # --- prototypes -------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from polymargin import JointSVC, load_model, save_model
+from polymargin import JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, load_model, save_model
 from polymargin.machines import MACHINES
 
 X, y = blobs([14, 11, 9], 4, seed=3)
@@ -35,6 +35,11 @@ MODELS = {
     "nu exact": JointSVC(nu=0.2, intercept="exact", class_weight={0: 2.0, 1: 1.0, 2: 1.0}),
     "priors": JointSVC(intercept="exact", priors=np.array([0.5, 0.25, 0.25]), loss="logistic"),
     "squared": JointSVC(loss="squared_hinge", class_weight="balanced"),
+    "pairs": PairwiseSVC(),
+    "dag": PairwiseSVC(decision="dag", kernel="linear", loss="squared_hinge"),
+    "one versus rest": OneVsRestSVC(C=3.0),
+    "dense code": OutputCodeSVC(random_state=0),
+    "given code": OutputCodeSVC(code=np.array([[1, 0], [-1, 1], [0, -1]]), decoding="hamming"),
     "standard": make_pipeline(StandardScaler(), JointSVC()),
     "minmax": make_pipeline(MinMaxScaler((-1, 1)), JointSVC()),
     "maxabs": make_pipeline(MaxAbsScaler(), "passthrough", JointSVC()),
@@ -356,6 +361,25 @@ def test_margin_machines_must_sum_to_zero(path):
     crafted.change("dual_coef_", lambda B: B + 0.1)
     crafted.save(path)
     with pytest.raises(ValueError, match="sum to zero"):
+        load_model(path)
+
+
+REDUCTION_CHANGES = {
+    "another code": lambda f: f.change("code_", lambda M: -M),
+    "no code": lambda f: f.change("code_", set_at((0, 0), 5)),
+    "a class more": lambda f: f.change("code_", lambda M: np.vstack([M, M[:1]])),
+    "a column less": lambda f: f.change("code_", lambda M: np.ascontiguousarray(M[:, 1:])),
+    "sum": lambda f: f.change("dual_coef_", lambda a: a + 0.1),
+    "bias": lambda f: f.change("intercept_", lambda b: b[:-1]),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTION_CHANGES)
+def test_changed_reductions_are_refused(name, path):
+    crafted = Crafted(PairwiseSVC().fit(X, y), path)
+    REDUCTION_CHANGES[name](crafted)
+    crafted.save(path)
+    with pytest.raises(ValueError, match="found PairwiseSVC with"):
         load_model(path)
 
 

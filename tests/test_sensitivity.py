@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polymargin import JointSVC, sensitivity, sensitivity_map
+from polymargin import JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, sensitivity, sensitivity_map
 from polymargin.machines import MACHINES
 
 KERNELS = {
@@ -73,6 +73,30 @@ def test_maps_of_every_machine(machine, seed):
     ]
     gradient = np.stack([(means[j] - means[j + 3]) / 2e-5 for j in range(3)], axis=1)
     assert_allclose(sensitivity_map(model, X, of="mean"), np.square(gradient).mean(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("reduction", [PairwiseSVC, OneVsRestSVC, OutputCodeSVC])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_maps_of_reductions(reduction, kernel, seed):
+    """One map per binary machine, over the rows of its classes."""
+    X, y = blobs([14, 11, 9, 12], 3, seed)
+    model = reduction(C=2.0, kernel=kernel).fit(X, y)
+    steps = 1e-5 * np.eye(3)
+    D = np.stack([(model._column_scores(X + e) - model._column_scores(X - e)) / 2e-5 for e in steps], axis=2)
+    part = np.eye(4) if reduction is OneVsRestSVC else model.code_
+    naive = [np.square(D[part[y, k] != 0, k]).mean(axis=0) for k in range(D.shape[1])]
+    assert_allclose(sensitivity_map(model, X, y), naive, rtol=1e-6, atol=1e-12)
+    assert_allclose(sensitivity_map(model, X, y, of="mean"), np.mean(naive, axis=0), rtol=1e-6, atol=1e-12)
+    assert len(sensitivity.score_names(model)) == len(naive)
+
+
+@pytest.mark.parametrize("reduction", [PairwiseSVC, OneVsRestSVC, OutputCodeSVC])
+def test_maps_of_two_classes(reduction, seed):
+    X, y = blobs([14, 11], 3, seed)
+    model = reduction(gamma=0.3).fit(X, y)
+    steps = 1e-5 * np.eye(3)
+    D = [(model.decision_function(X + e) - model.decision_function(X - e)) / 2e-5 for e in steps]
+    assert_allclose(sensitivity_map(model, X, y), [np.square(D).mean(axis=1)], rtol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "cosine", "poly", "laplacian"])

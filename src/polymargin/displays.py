@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from .sensitivity import dense, last_step, own_weights, sensitivity_map
+from .sensitivity import dense, last_step, own_weights, score_names, sensitivity_map
 
 MOST_BARS = 30  # features with bars of their own
 MOST_COLUMNS = 8  # features in a table
@@ -77,6 +77,15 @@ def check_image_shape(image_shape: Any, d: int) -> None:
 def classes_of_support(model: Any) -> np.ndarray:
     """The number of every support vector's own class: the one in whose score its coefficient is largest."""
     B = model.dual_coef_
+    if hasattr(model, "code_"):  # whose signs in the code are those of the coefficients; not always one class only
+        agreement = model.code_ @ B
+        best = agreement.max(axis=0)
+        if np.any((agreement == best).sum(axis=0) > 1):
+            raise ValueError(
+                "the classes of a reduction's support vectors expected y, the labels of the training rows, and found "
+                "none: pass X and y"
+            )
+        return agreement.argmax(axis=0)
     return np.asarray(B.tocsc().indices if sp.issparse(B) else B.argmax(axis=0))
 
 
@@ -124,7 +133,7 @@ class SensitivityDisplay:
         """Compute the maps of a fitted machine, see `sensitivity_map`, and draw them."""
         maps = sensitivity_map(estimator, X, y, of=of, sample_weight=sample_weight)
         model, _ = last_step(estimator, X)
-        titles = ["all classes"] if of == "mean" else [f"class {c}" for c in model.classes_]
+        titles = ["all classes"] if of == "mean" else score_names(model)
         names = names_of_features(model, feature_names, maps.shape[-1])
         return cls(maps, titles, feature_names=names, image_shape=image_shape).plot(ax=ax)
 
@@ -213,7 +222,7 @@ class SupportVectorDisplay:
         Parameters
         ----------
         estimator : fitted classifier, or Pipeline that ends with one
-            Its support vectors are shown; X and y are not needed for the hardest.
+            Its support vectors are shown; the hardest need no X, and y, of the training rows, only for reductions.
         X, y : array-like of shape (n_samples, n_features) and (n_samples,), default=None
             Rows and classes to choose the easiest from: the best of each class in turn, by how far the own score is
             above the best other one.
@@ -242,7 +251,10 @@ class SupportVectorDisplay:
             weights = own_weights(model)
             order = np.argsort(-weights, kind="stable")[:n]
             rows, values = model.support_vectors_[order], weights[order]
-            labels = model.classes_[classes_of_support(model)[order]]
+            if y is not None and len(y) == model.shape_fit_[0]:
+                labels = np.asarray(y)[model.support_[order]]
+            else:
+                labels = model.classes_[classes_of_support(model)[order]]
             rows = steps.inverse_transform(rows) if steps is not None and len(steps) else rows
             title = "largest weights"
         else:
@@ -333,9 +345,10 @@ class WeightDisplay:
         model = estimator[-1] if hasattr(estimator, "steps") else estimator
         check_is_fitted(model)
         B, n = model.dual_coef_, model.shape_fit_[0]
-        if sp.issparse(B):
+        if sp.issparse(B) and not hasattr(model, "code_"):
             return cls([B.data], n, ["all classes"]).plot(ax=ax)
-        return cls(list(np.abs(B)), n, [f"class {c}" for c in model.classes_]).plot(ax=ax)
+        rows = [B.data[B.indptr[k] : B.indptr[k + 1]] for k in range(B.shape[0])] if sp.issparse(B) else list(B)
+        return cls([np.abs(row) for row in rows], n, score_names(model)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> WeightDisplay:
         """Draw the curves."""

@@ -22,6 +22,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from . import joint
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
 from .machines import MACHINES
+from .output_codes import OutputCodeSVC, check_code
+from .reductions import OneVsRestSVC, PairwiseSVC
 
 # Kinds of attributes, beside the constraints on parameters of checks.py. `accepts` compares with the sizes found so far
 # and adds new ones to them.
@@ -175,6 +177,27 @@ PROTOTYPES = {
 }
 
 
+COLUMNS = PROTOTYPES | {
+    "code_": (Array(("T", "L"), ("int8",), least=-1),),
+    "dual_coef_": (Array(("L", "S"), sparse=True),),
+    "intercept_": (Array(("L",)),),
+    "_coef": (NONE, Array(("L", "d"))),
+}
+
+
+def check_kernel(model: Any) -> str | None:
+    """The kernel's parts must fit together."""
+    if (model.kernel == "precomputed") != (model.support_vectors_.shape == (0, 0)) and len(model.support_):
+        return "support vectors that do not go with the kernel"
+    if (model.gamma_ is None) != (model.kernel not in ("rbf", "poly", "sigmoid", "laplacian")):
+        return "a gamma that does not go with the kernel"
+    if np.ndim(model.gamma_) and model.kernel != "rbf":
+        return "one gamma per feature for a kernel other than rbf"
+    if model._coef is not None and model.kernel != "linear":
+        return "weight vectors of a kernel that is not linear"
+    return None
+
+
 def check_joint(model: Any) -> str | None:
     """The parts of a joint machine must fit together, and the coefficients must be a point of its dual."""
     try:
@@ -182,16 +205,10 @@ def check_joint(model: Any) -> str | None:
     except ValueError as error:
         return str(error)
     B, machine = model.dual_coef_, MACHINES[model.machine]
-    if (model.kernel == "precomputed") != (model.support_vectors_.shape == (0, 0)) and len(model.support_):
-        return "support vectors that do not go with the kernel"
+    if wrong := check_kernel(model):
+        return wrong
     if sp.issparse(B) == bool(machine.margins):
         return "coefficients that are not those of the machine"
-    if (model.gamma_ is None) != (model.kernel not in ("rbf", "poly", "sigmoid", "laplacian")):
-        return "a gamma that does not go with the kernel"
-    if np.ndim(model.gamma_) and model.kernel != "rbf":
-        return "one gamma per feature for a kernel other than rbf"
-    if model._coef is not None and model.kernel != "linear":
-        return "weight vectors of a kernel that is not linear"
     counts = np.diff(B.indptr) if sp.issparse(B) else np.full(len(model.classes_), B.shape[1])
     if np.any(model.n_support_ > counts):
         return "more support vectors than coefficients"
@@ -210,6 +227,28 @@ def check_joint(model: Any) -> str | None:
     return None
 
 
+def check_columns(model: Any) -> str | None:
+    """The code of a reduction must be one, and the coefficients of its columns must be points of their duals."""
+    if wrong := check_kernel(model):
+        return wrong
+    T, code, B = len(model.classes_), model.code_, model.dual_coef_
+    try:
+        sound = np.array_equal(code, check_code(code, T) if isinstance(model, OutputCodeSVC) else model._code(T))
+    except ValueError:
+        sound = False
+    if not sound:
+        return "a code that is none"
+    if not sp.issparse(B):
+        return "coefficients that are not those of the machine"
+    if np.any(model.n_support_ > B.shape[1]):
+        return "more support vectors than coefficients"
+    # The bias of each machine asks for coefficients that sum to zero.
+    size = np.asarray(abs(B).sum(axis=1)).ravel()
+    if np.any(np.abs(np.asarray(B.sum(axis=1)).ravel()) > 1e-6 * (1 + size)):
+        return "coefficients that do not sum to zero"
+    return None
+
+
 PER_FEATURE = Array(("d",), ("float32", "float64"))
 SCALED = {
     **INPUT,
@@ -221,6 +260,12 @@ RECORDS = {
     "JointSVC": Record(
         joint.JointSVC, joint.CONSTRAINTS, {**PROTOTYPES, **REPORT, "rho_": (FINITE,)}, check=check_joint
     ),
+    **{
+        reduction.__name__: Record(
+            reduction, reduction._constraints, {**COLUMNS, **REPORT, "rho_": (FINITE,)}, check=check_columns
+        )
+        for reduction in (PairwiseSVC, OneVsRestSVC, OutputCodeSVC)
+    },
     "Pipeline": Record(
         Pipeline,
         {"steps": (Steps(),), "memory": (NONE,), "verbose": (BOOL,), "transform_input": (NONE,)},

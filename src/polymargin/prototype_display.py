@@ -66,6 +66,11 @@ class PrototypeDisplay:
                 'PrototypeDisplay expected rows with features, and found kernel="precomputed": '
                 "the plane is computed from kernel values between support vectors, which are not kept"
             )
+        if hasattr(estimator, "code_"):
+            raise ValueError(
+                f"PrototypeDisplay expected a machine with class prototypes, and found {type(estimator).__name__}, "
+                f"whose binary machines have none: use JointSVC"
+            )
         X = check_rows(estimator, X, fit=False, precomputed=False)
         step = -(-X.shape[0] // MOST_POINTS)
         X, labels = X[::step], np.searchsorted(estimator.classes_, np.asarray(y))[::step]

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core, kernels
 from .checks import canonical, check_rows, check_sample_weight, quoted
+from .reductions import OneVsRestSVC
 from .resources import threads
 
 CHUNK = 1024  # support vectors of a block
@@ -42,6 +43,9 @@ def sensitivity_map(
     Here :math:`m_c = \sum_{i \in c} \alpha_i \phi(x_i)`, what the rows of class c give to their own score: the scores
     of many machines sum to zero, and so would their mean.
 
+    Reductions have no score per class but one per binary machine. `of="class"` is then one map per machine, over the
+    rows of the classes that take part in it (one-versus-rest: of the one class), and `of="mean"` is the mean of these.
+
     Parameters
     ----------
     estimator : fitted classifier, or Pipeline that ends with one
@@ -59,7 +63,8 @@ def sensitivity_map(
     Returns
     -------
     s : ndarray of shape (n_classes, n_features) or (n_features,)
-        Sensitivities, at least 0, for `of="class"` and `of="mean"`. A class without rows has NaN.
+        Sensitivities, at least 0, for `of="class"` and `of="mean"`; of reductions with more than two classes, of shape
+        (n_machines, n_features), in the order of `dual_coef_`. A class or machine without rows has NaN.
 
     Notes
     -----
@@ -85,16 +90,35 @@ def sensitivity_map(
     model, X = last_step(estimator, X)
     X = check_rows(model, X, fit=False, precomputed=False)
     weight = check_sample_weight(sample_weight, X.shape[0])
-    if of == "mean":
+    code = getattr(model, "code_", None)
+    if of == "mean" and code is None:
         return mean_square(model, X, weight, own_weights(model) / len(model.classes_))
     index = class_index(model, X, y)
     B = model.dual_coef_
-    maps = np.full((len(model.classes_), X.shape[1]), np.nan)
+    maps = np.full((B.shape[0], X.shape[1]), np.nan)
     for c in range(len(maps)):
-        rows = np.flatnonzero((index == c) & (weight > 0))
+        rows = np.flatnonzero(takes_part(model, c)[index] & (weight > 0))
         if len(rows):
             maps[c] = mean_square(model, X[rows], weight[rows], row_of(B, c))
-    return maps
+    return np.nanmean(maps, axis=0) if of == "mean" else maps
+
+
+def takes_part(model: Any, c: int) -> np.ndarray:
+    """The classes over whose rows the map of score c is a mean."""
+    code = getattr(model, "code_", None)
+    if code is None or (isinstance(model, OneVsRestSVC) and code.shape[1] > 1):
+        return np.arange(len(model.classes_)) == c
+    return code[:, c] != 0
+
+
+def score_names(model: Any) -> list[str]:
+    """What the rows of `dual_coef_` are the scores of."""
+    code, classes = getattr(model, "code_", None), model.classes_
+    if code is None or (isinstance(model, OneVsRestSVC) and code.shape[1] > 1):
+        return [f"class {c}" for c in classes]
+    if all(np.count_nonzero(column) == 2 for column in code.T):
+        return [f"{classes[column.argmax()]} or {classes[column.argmin()]}" for column in code.T]
+    return [f"column {k}" for k in range(code.shape[1])]
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -137,8 +161,13 @@ def row_of(B: Any, c: int) -> np.ndarray:
 
 
 def own_weights(model: Any) -> np.ndarray:
-    """The coefficients of the support vectors in the score of their own class, which are their largest."""
+    """The coefficients of the support vectors in the score of their own class, which are their largest.
+
+    Of a reduction: the sum of their coefficients in all binary machines, without the signs.
+    """
     B = model.dual_coef_
+    if hasattr(model, "code_"):
+        return abs(B).sum(axis=0)
     return B.sum(axis=0) if sp.issparse(B) else B.max(axis=0)
 
 
