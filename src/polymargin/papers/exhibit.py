@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 Place = tuple[str, str, str]  # row, column, measure
-Value = tuple[float, float | None]  # a mean and its standard deviation
+Value = tuple[float | None, float | None]  # a mean and its standard deviation; None: not printed
 
 # What a measure is compared by. "low", "high": as good when not worse than printed by more than the printed standard
 # deviation, or one point where none is printed. "ratio": seconds, compared as ratio to the reference column of the
@@ -27,6 +27,10 @@ MEASURES = {
 POINT = 1.0
 
 
+class LeftOut(Exception):
+    """A cell that is not computed, with the reason."""
+
+
 @dataclass(frozen=True)
 class Exhibit:
     """A table or figure.
@@ -35,7 +39,7 @@ class Exhibit:
     returns our values, {measure: value or (value, deviation)}, for all measures of that place at once; after all of
     them ``clock(row, column, fast, result)`` adds the running times, with the methods of a row one after the other.
     ``own``: the columns that are the paper's own method. ``reference``: the column that times are divided by.
-    ``decided``: what the paper leaves open and how it is decided here. ``reasons``: (row, column, measure) or
+    ``fast_rows``: the rows of a fast run (None: all). ``decided``: what the paper leaves open and how it is decided here. ``reasons``: (row, column, measure) or
     (row, column) -> why ours is worse than printed, after a look.
     """
 
@@ -48,12 +52,14 @@ class Exhibit:
     own: tuple[str, ...]
     clock: Callable[[str, str, bool, dict], dict] | None = None
     reference: str | None = None
+    fast_rows: tuple[str, ...] | None = None
     decided: tuple[str, ...] = ()
     reasons: Mapping[tuple, str] = field(default_factory=dict)
 
-    def places(self) -> list[tuple[str, str]]:
+    def places(self, fast: bool = False) -> list[tuple[str, str]]:
         """The (row, column) pairs, in the printed order: each is one computation."""
-        return list(dict.fromkeys((row, column) for row, column, _ in self.printed))
+        rows = self.fast_rows if fast else None
+        return list(dict.fromkeys((row, column) for row, column, _ in self.printed if rows is None or row in rows))
 
     @property
     def key(self) -> str:
@@ -67,6 +73,8 @@ def pair(value: float | Value) -> Value:
 def as_good(measure: str, printed: Value, ours: float) -> bool | None:
     """Whether ours is at least as good as printed; None where a measure is not judged."""
     value, deviation = printed
+    if value is None:
+        return None
     tolerance = (POINT if deviation is None else deviation) + 1e-9
     return {
         "low": ours <= value + tolerance,
@@ -97,7 +105,7 @@ def compare(exhibit: Exhibit, results: Mapping[tuple[str, str], dict]) -> list[d
             printed, deviation = (printed[0] / under, None), None
             record["measure"] = f"{measure.removesuffix(' [s]')} time / {exhibit.reference}"
         record |= dict(printed=printed[0], printed_sd=printed[1], ours=value, ours_sd=deviation)
-        record["difference"] = None if value is None else value - printed[0]
+        record["difference"] = None if value is None or printed[0] is None else value - printed[0]
         record["as_good"] = None if value is None else as_good(measure, printed, value)
         record["own"] = column in exhibit.own
         record["note"] = exhibit.reasons.get((row, column, measure), exhibit.reasons.get((row, column), ""))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .exhibit import Exhibit, table
-from .protocol import METHODS, best, folds, grid_accuracy, n_support, scaled, timed
+from .protocol import METHODS, best, fitted, folds, grid_accuracy, n_support, scaled, timed
 
 # Number of patterns in the printed table; support vectors and times are means over the folds.
 PRINTED = table(
@@ -27,19 +27,26 @@ SIGMAS = 2.0 ** np.arange(3, -4, -1)  # widest kernel first
 CS = 2.0 ** np.arange(8)
 
 
+DRAWS = 3  # of the ten folds
+
+
 def compute(row: str, column: str, fast: bool) -> dict:
     D = scaled(row)
-    X, y, splits = D.X_train, D.y_train, folds(D.y_train)
+    X, y = D.X_train, D.y_train
     sigmas, Cs = (SIGMAS[1::3], CS[::4]) if fast else (SIGMAS, CS)
-    accuracy = grid_accuracy(column, X, y, splits, 1 / (2 * sigmas), Cs)
-    s, c = best(accuracy)
-    error = 100 - accuracy[s, c]
-    models = [METHODS[column](C=Cs[c], gamma=1 / (2 * sigmas[s])).fit(X[train], y[train]) for train, _ in splits]
+    errors, counts, chosen = [], [], []
+    for draw in range(1 if fast else DRAWS):
+        splits = folds(y, seed=draw)
+        accuracy = grid_accuracy(column, X, y, splits, 1 / (2 * sigmas), Cs)
+        s, c = best(accuracy)
+        errors.append(100 - accuracy[s, c])
+        chosen.append(dict(sigma=sigmas[s], C=Cs[c]))
+        for train, _ in splits:
+            counts.append(n_support(fitted(METHODS[column](C=Cs[c], gamma=1 / (2 * sigmas[s])), X[train], y[train])))
     return {
-        "error [%]": (error.mean(), error.std(ddof=1)),
-        "support vectors": np.mean([n_support(model) for model in models]),
-        "sigma": sigmas[s],
-        "C": Cs[c],
+        "error [%]": (np.mean(errors), np.mean([e.std(ddof=1) for e in errors])),
+        "support vectors": np.mean(counts),
+        **chosen[0],
     }
 
 
@@ -62,11 +69,14 @@ EXHIBITS = (
         own=("kesler, linear cost", "kesler, quadratic cost"),
         reference="one-vs-rest",
         decided=(
-            "Folds are stratified and shuffled with seed 0, the same for all methods; the paper does not say how its "
-            "folds were drawn.",
+            "Folds are stratified and shuffled, the same for all methods; the paper does not say how its folds were "
+            "drawn. The best error of one draw moves by more than half a point with the draw (iris, linear cost: 2.0 "
+            "to 3.3), so it is averaged over the draws of the seeds 0, 1 and 2; the deviation is that over ten folds.",
             "Of parameters with equal errors the widest kernel and the smallest C are taken.",
             "Glass has 9 attributes (the paper's table 1 prints 13) and thyroid 5 (printed 3).",
             "Support vectors are patterns, counted once however many of their multipliers are positive.",
+            'The quadratic cost is solved by the default solver; M-1-KSK is solver="ksk", the same optimum with more '
+            "steps.",
             "Times are those of the compiled solvers here against LIBSVM's one-vs-rest in the same run; the paper "
             "times Matlab code. Only the ratios are compared.",
         ),

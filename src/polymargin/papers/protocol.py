@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from ..datasets import Dataset, load
 from ..joint import JointSVC
 
+LARGE = 3000  # rows from which on kernels are float32
 SEED = 0  # of every split and draw; the papers print none
 
 
@@ -31,12 +32,12 @@ def scaled(name: str) -> Dataset:
     return Dataset(name, parts[0], D.y_train, parts[1], D.y_test, D.source)
 
 
-def folds(y: np.ndarray, n: int = 10) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds(y: np.ndarray, n: int = 10, seed: int = SEED) -> list[tuple[np.ndarray, np.ndarray]]:
     """Stratified folds (training rows, test rows), the same for every method and parameter."""
     with warnings.catch_warnings():
         # Classes with fewer rows than folds are in the sets of the papers.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return list(StratifiedKFold(n, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y))
+        return list(StratifiedKFold(n, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
 
 
 def one_vs_rest(**parameters: Any) -> OneVsRestClassifier:
@@ -62,6 +63,13 @@ def n_support(model: Any) -> int:
     return len(model.support_)
 
 
+def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
+    """The model after fit; at the far corners of the grids a solver may stall, and the model is judged all the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
+
+
 def path(method: str, K: np.ndarray, y: np.ndarray, Cs: Sequence[float]) -> Iterator[Any]:
     """Models fitted to one kernel matrix along increasing C; joint machines start from the last solution."""
     model = None
@@ -72,31 +80,76 @@ def path(method: str, K: np.ndarray, y: np.ndarray, Cs: Sequence[float]) -> Iter
             model = METHODS[method](C=C, kernel="precomputed")
             if isinstance(model, JointSVC):
                 model.set_params(warm_start=True, n_jobs=1 if len(K) < 2000 else None)
-        with warnings.catch_warnings():
-            # At the far corners of the grids a solver may stall at the limits of rounding: the model is still judged.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            yield model.fit(K, y)
+        yield fitted(model, K, y)
+
+
+def evaluator(
+    method: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    splits: Sequence[tuple[np.ndarray, np.ndarray]],
+    Cs: Sequence[float],
+) -> Callable[[float], np.ndarray]:
+    """gamma -> accuracies in percent, (C, split), of a method with the kernel exp(-gamma |x - z|^2).
+
+    Distances are computed once; a kernel matrix serves all splits and values of C.
+    """
+    used, places = np.unique(np.concatenate([np.concatenate(s) for s in splits]), return_inverse=True)
+    ends = np.cumsum([len(part) for s in splits for part in s])[:-1]
+    parts = np.split(places, ends)
+    X, y, splits = X[used], y[used], list(zip(parts[::2], parts[1::2], strict=True))
+    D2 = euclidean_distances(X.astype(np.float32) if len(X) > LARGE else X, squared=True)
+
+    def evaluate(gamma: float) -> np.ndarray:
+        K = np.multiply(D2, -gamma)
+        np.exp(K, out=K)
+        accuracy = np.empty((len(Cs), len(splits)))
+        for k, (train, test) in enumerate(splits):
+            K_test = K[np.ix_(test, train)]
+            for c, model in enumerate(path(method, K[np.ix_(train, train)], y[train], Cs)):
+                accuracy[c, k] = 100 * np.mean(model.predict(K_test) == y[test])
+        return accuracy
+
+    return evaluate
 
 
 def grid_accuracy(
     method: str,
     X: np.ndarray,
     y: np.ndarray,
-    splits: Iterable[tuple[np.ndarray, np.ndarray]],
+    splits: Sequence[tuple[np.ndarray, np.ndarray]],
     gammas: Sequence[float],
     Cs: Sequence[float],
 ) -> np.ndarray:
-    """Accuracies in percent, (gamma, C, split), of a method with the kernel exp(-gamma |x - z|^2)."""
-    D2 = euclidean_distances(X, squared=True)
-    splits = list(splits)
-    accuracy = np.empty((len(gammas), len(Cs), len(splits)))
-    for k, (train, test) in enumerate(splits):
-        within, across = D2[np.ix_(train, train)], D2[np.ix_(test, train)]
-        for g, gamma in enumerate(gammas):
-            K, K_test = np.exp(-gamma * within), np.exp(-gamma * across)
-            for c, model in enumerate(path(method, K, y[train], Cs)):
-                accuracy[g, c, k] = 100 * np.mean(model.predict(K_test) == y[test])
-    return accuracy
+    """Accuracies in percent, (gamma, C, split), at every point of a grid."""
+    evaluate = evaluator(method, X, y, splits, Cs)
+    return np.array([evaluate(gamma) for gamma in gammas])
+
+
+def coarse_to_fine(
+    evaluate: Callable[[float], np.ndarray], low: float, high: float, steps: Sequence[float]
+) -> tuple[float, int, np.ndarray]:
+    """Search of gamma = 2^kappa: every steps[0]-th kappa from low to high, then finer around the best one.
+
+    Returns kappa, the index of C and the accuracies of all splits there. The points lie on the grid of the finest
+    step, so the result is never better than that of the whole grid.
+    """
+    seen: dict[float, np.ndarray] = {}
+
+    def best_so_far() -> tuple[float, int]:
+        kappa = max(sorted(seen), key=lambda k: seen[k].mean(axis=1).max().round(9))
+        return kappa, int(np.argmax(seen[kappa].mean(axis=1).round(9)))
+
+    kappas = np.arange(low, high + 1e-9, steps[0])
+    for step, finer in zip(steps, [*steps[1:], None], strict=True):
+        for kappa in np.round(kappas, 3):
+            if kappa not in seen and low <= kappa <= high:
+                seen[kappa] = evaluate(2.0**kappa)
+        if finer is not None:
+            reach = int(round(step / finer)) - 1
+            kappas = best_so_far()[0] + finer * np.arange(-reach, reach + 1)
+    kappa, c = best_so_far()
+    return float(kappa), c, seen[kappa][c]
 
 
 def best(accuracy: np.ndarray) -> tuple[int, int]:

@@ -16,10 +16,10 @@ from rich.console import Console
 
 from ..checks import nearest
 from ..datasets import DatasetNotFound
-from . import kesler, report
-from .exhibit import Exhibit, compare
+from . import kesler, report, scatter_tables
+from .exhibit import Exhibit, LeftOut, compare
 
-PAPERS = {"kesler": kesler}
+PAPERS = {"scatter": scatter_tables.EXHIBITS, "kesler": kesler.EXHIBITS}
 
 
 def exhibits(paper: str | None = None, table: int | None = None, figure: int | None = None) -> list[Exhibit]:
@@ -28,7 +28,7 @@ def exhibits(paper: str | None = None, table: int | None = None, figure: int | N
         raise ValueError(f"expected a paper out of {', '.join(PAPERS)}, and found {paper!r}{nearest(paper, PAPERS)}")
     if table is not None and figure is not None:
         raise ValueError("expected a table or a figure, and found both: ask for one of them")
-    chosen = [e for name, module in PAPERS.items() if paper in (None, name) for e in module.EXHIBITS]
+    chosen = [e for name, all_of in PAPERS.items() if paper in (None, name) for e in all_of]
     if table is None and figure is None:
         return chosen
     name = f"table {table}" if table is not None else f"figure {figure}"
@@ -98,14 +98,14 @@ def run(exhibit: Exhibit, folder: Path, fast: bool, times: bool, console: Consol
     """
     folder.mkdir(parents=True, exist_ok=True)
     results = finished(folder)
-    places = exhibit.places()
+    places = exhibit.places(fast)
     for number, (row, column) in enumerate(places, 1):
         if (row, column) in results or times:
             continue
         begin = time.perf_counter()
         try:
             result = exhibit.compute(row, column, fast)
-        except DatasetNotFound as reason:
+        except (DatasetNotFound, LeftOut) as reason:
             console.print(f"{exhibit.key}, {row}, {column}: left out, {reason}", highlight=False)
             continue
         seconds = time.perf_counter() - begin
