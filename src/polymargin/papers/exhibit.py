@@ -39,8 +39,8 @@ class Exhibit:
     returns our values, {measure: value or (value, deviation)}, for all measures of that place at once; after all of
     them ``clock(row, column, fast, result)`` adds the running times, with the methods of a row one after the other.
     ``own``: the columns that are the paper's own method. ``reference``: the column that times are divided by.
-    ``fast_rows``: the rows of a fast run (None: all). ``decided``: what the paper leaves open and how it is decided here. ``reasons``: (row, column, measure) or
-    (row, column) -> why ours is worse than printed, after a look.
+    ``fast_rows``: the rows of a fast run (None: all). ``decided``: what the paper leaves open and how it is decided
+    here. ``reasons``: (row, column, measure) or (row, column) -> why ours is worse than printed, after a look.
     """
 
     paper: str
