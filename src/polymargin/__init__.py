@@ -1,22 +1,26 @@
-"""Multiclass kernel support vector machines with one joint problem for all classes."""
+"""Multiclass support vector machines: joint machines, reductions, core vectors, tuning, pictures, explanations."""
 
 from .core_vector import CoreVectorSVC
-from .enclosing_ball import EnclosingBall
 from .displays import SensitivityDisplay, SupportVectorDisplay, WeightDisplay
+from .enclosing_ball import EnclosingBall
+from .grnn import GRNNRegressor
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
+from .manifold import SupervisedIsomap
 from .model_file import load_model, save_model
 from .output_codes import OutputCodeSVC
 from .prototype_display import PrototypeDisplay
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .selection import RadiusMarginSearch
 from .sensitivity import sensitivity_map
+from .structured import StructuredSVC
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CoreVectorSVC",
     "EnclosingBall",
+    "GRNNRegressor",
     "JointSVC",
     "KernelDensityNB",
     "OneVsRestSVC",
@@ -25,6 +29,8 @@ __all__ = [
     "PrototypeDisplay",
     "RadiusMarginSearch",
     "SensitivityDisplay",
+    "StructuredSVC",
+    "SupervisedIsomap",
     "SupportVectorDisplay",
     "WeightDisplay",
     "__version__",
@@ -32,11 +38,3 @@ __all__ = [
     "save_model",
     "sensitivity_map",
 ]
-from .grnn import GRNNRegressor
-from .joint import JointSVC
-from .manifold import SupervisedIsomap
-from .structured import StructuredSVC
-
-__version__ = "0.1.0"
-
-__all__ = ["GRNNRegressor", "JointSVC", "StructuredSVC", "SupervisedIsomap", "__version__"]

@@ -135,7 +135,7 @@ def minimise(
             if progress is not None and progress(event):
                 status = "interrupted"
                 break
-            new = np.flatnonzero((xi[group] > cuts.slack(w)[group] + 1e-13 * xi[group]))
+            new = np.flatnonzero(xi[group] > cuts.slack(w)[group] + 1e-13 * xi[group])
             if len(new) == 0:  # no cut is missing: the small program is not solved well enough
                 if exact < 1e-12:
                     status = "stalled"

@@ -107,7 +107,7 @@ class NeighborSearch:
         D = self.D(cdist(self.X[queries], self.X, "sqeuclidean"), queries[:, None], rows[None, :])
         D[queries[:, None] == rows if group is None else group[queries][:, None] == group] = np.inf
         if k == 0:
-            i, j = np.nonzero(D <= radius)
+            i, j = np.nonzero(radius >= D)
         else:
             i, j = np.repeat(np.arange(len(queries)), k), np.argpartition(D, k - 1, axis=1)[:, :k].ravel()
             i, j = i[np.isfinite(D[i, j])], j[np.isfinite(D[i, j])]

@@ -157,7 +157,14 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         """
         check_parameters(self, CONSTRAINTS)
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", multi_output=True, y_numeric=True
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            multi_output=True,
+            y_numeric=True,
         )
         weight = check_sample_weight(sample_weight, len(y))
         used = np.flatnonzero(weight)
