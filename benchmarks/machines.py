@@ -102,8 +102,8 @@ def print_tables(console, rows):
         ratios = [row["fit_seconds"] / by[row["dataset"], PEER]["fit_seconds"] for row in mine]
         marks = ["" if row.get("stop", "solved") == "solved" else "+" for row in mine]
         accuracy.add_row(machine, *(f"{x:.1f}" for x in right), f"{np.mean(right):.1f}")
-        shown = [f"{x:.2g}{m}" for x, m in zip(ratios, marks, strict=True)]
-        times.add_row(machine, *shown, f"{np.median(ratios):.2g}")
+        shown = [f"{x:.{0 if x >= 10 else 1 if x >= 1 else 2}f}{m}" for x, m in zip(ratios, marks, strict=True)]
+        times.add_row(machine, *shown, f"{np.median(ratios):.1f}")
     console.print(accuracy, times)
 
 
