@@ -125,7 +125,7 @@ class Criterion:
             K = rbf(self.D, gamma, self.K, self.n_threads)
         left = self.deadline - time.monotonic()
         out = self.inner.solve(K, ridge, self.tol, MAX_STEPS, max(left, 0.0))
-        self.status = out["status"]
+        self.status, self.n_steps = out["status"], out["n_steps"]
         q, squares = out["minimum"], out["squares"]
         self.w2, self.R2 = w2, R2 = 4 / q[:m], 1 + ridge - q[m:]
         value, by_w2, by_R2 = self.function(w2, R2, self.cost, self.share)
