@@ -132,11 +132,32 @@ double Criterion::weighted_sum(const double* K, const double* D, Span<const doub
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-void Criterion::weigh(double* K, Span<const double> weight, Team& team) const {
+// With P = S o K: sum_ij P_ij (x_i - x_j)^2 = 2 sum_i x_i^2 sum_{j != i} P_ij - 4 sum_i x_i sum_{j > i} P_ij x_j. Few of the P_ij
+// differ from zero, and rows of X are added up as they lie in memory. Sums of a task are kept apart and added in order: the
+// result does not depend on the threads.
+std::vector<double> Criterion::feature_sums(const double* K, const double* X, Index d, Span<const double> weight,
+                                            Team& team) const {
+  const Steps<double>& pass = steps<double>();
+  std::vector<double> parts((n_ + kRowsAtOnce - 1) / kRowsAtOnce * d, 0.0);
   each_row(weight, team, [&](Index i, const double* S) {
-    double* k = K + i * n_;
-    for (Index j = 0; j < n_; ++j) k[j] *= S[j];
+    const double *k = K + i * n_, *x = X + i * d;
+    std::vector<const double*> rows;
+    std::vector<double> coef, M(d, 0.0);
+    double r = 0;
+    for (Index j = 0; j < n_; ++j) {
+      if (S[j] == 0 || j == i) continue;
+      const double P = S[j] * k[j];
+      r += P;
+      if (j > i) rows.push_back(X + j * d), coef.push_back(P);
+    }
+    pass.add_rows(rows.data(), coef.data(), static_cast<Index>(rows.size()), 0, d, M.data());
+    double* part = parts.data() + i / kRowsAtOnce * d;
+    for (Index t = 0; t < d; ++t) part[t] += x[t] * (2 * r * x[t] - 4 * M[t]);
   });
+  std::vector<double> sums(d, 0.0);
+  for (std::size_t at = 0; at < parts.size(); at += d)
+    for (Index t = 0; t < d; ++t) sums[t] += parts[at + t];
+  return sums;
 }
 
 }  // namespace polymargin

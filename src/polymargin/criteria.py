@@ -14,8 +14,7 @@ s = +1, -1 the two classes:
     d||w||^2/dv_t = g_t sum_ij a_i a_j s_i s_j (x_it - x_jt)^2 k_ij
 
 A criterion is a function of all ||w||^2 and R^2, so its gradient needs one such double sum, with the weights
-S = sum_p (df/d||w_p||^2 a_p a_p' + df/dR_p^2 b_p b_p'). With P = K o S and r = P 1 it is
-2 (sum_i r_i x_it^2 - x_t'P x_t): one matrix product for all features.
+S = sum_p (df/d||w_p||^2 a_p a_p' + df/dR_p^2 b_p b_p').
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from . import _core, kernels
 from .distances import rbf, squared_distances
 
 MAX_STEPS = 10_000_000  # of one inner problem
+SMALL = 300  # rows
 
 
 def criterion_one(w2: np.ndarray, R2: np.ndarray, cost: np.ndarray, share: np.ndarray) -> tuple:
@@ -83,6 +83,7 @@ class Criterion:
         tol: float = 1e-4,
         n_threads: int = 1,
     ) -> None:
+        n_threads = 1 if len(y) <= SMALL else n_threads  # waking threads would take longer than they save
         order = np.argsort(y, kind="stable")
         counts = np.bincount(y)
         T = len(counts)
@@ -99,7 +100,8 @@ class Criterion:
         self.ellipsoidal, self.tol, self.n_threads = ellipsoidal, tol, n_threads
         X = X[order]
         if ellipsoidal:
-            self.X = X.astype(np.float64) if sp.issparse(X) else np.ascontiguousarray(X - X.mean(axis=0), np.float64)
+            X = X.toarray() if sp.issparse(X) else X
+            self.X = np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float64)
             self.D = self.K = None
         else:
             self.D = squared_distances(X)
@@ -120,7 +122,7 @@ class Criterion:
         ridge, m = 1 / C, len(self.pairs)
         if self.ellipsoidal:
             kernel = kernels.record("rbf", np.asarray(gamma, dtype=np.float64), 3, 0.0)
-            K = _core.gram(kernels.as_data(self.X), kernel, np.arange(self.n), "float64", self.n_threads)
+            K = _core.gram(self.X, kernel, np.arange(self.n), "float64", self.n_threads)
         else:
             K = rbf(self.D, gamma, self.K, self.n_threads)
         left = self.deadline - time.monotonic()
@@ -134,10 +136,5 @@ class Criterion:
         by_u = ridge * (weight[:m] @ squares[:m] - by_R2 @ (1 - squares[m:]))
         if not self.ellipsoidal:
             return value, np.array([by_u, gamma * self.inner.weighted_sum(K, self.D, weight)])
-        self.inner.weigh(K, weight)
-        r = K.sum(axis=1)
-        if sp.issparse(self.X):
-            squared, product = self.X.power(2).T @ r, self.X.multiply((self.X.T @ K).T).sum(axis=0)
-        else:
-            squared, product = r @ self.X**2, np.einsum("it,it->t", self.X, K @ self.X)
-        return value, np.concatenate([[by_u], np.asarray(gamma) * 2 * (squared - np.asarray(product).ravel())])
+        by_v = gamma * self.inner.feature_sums(K, self.X, weight)
+        return value, np.concatenate([[by_u], by_v])

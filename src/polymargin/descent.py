@@ -2,7 +2,8 @@
 
 The logarithm of the criterion, plus penalty sum_t (v_t - mean v)^2 over v_t = ln gamma_t, goes to L-BFGS-B with both
 stopping rules of the paper: a relative change of the criterion of at most `tol` in an iteration, or more than ten
-evaluations in one.
+evaluations in one. A long step early on can end on a plateau, so the optimiser works inside a box and starts again
+where it meets its wall.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .criteria import Criterion
 from .progress import rich_bar, say
 
 REACH = 14.0  # ln C and ln gamma stay this close to 0 and to the starting point: a factor of a million
+STRIDE = 4.0  # and this close to the point where the optimiser was started last: the criteria have plateaus
 MAX_LINE_SEARCH = 10
 
 
@@ -84,17 +86,32 @@ def descend(
             found.status = "solved"
             raise StopIteration
 
-    bounds = [(-REACH, REACH)] + [(v - REACH, v + REACH) for v in start[1:]]
-    options = dict(maxiter=max_iter, maxfun=10**9, ftol=0.0, gtol=1e-8, maxcor=20, maxls=MAX_LINE_SEARCH)
+    def minimise_near(centre: np.ndarray, n_iter: int) -> None:
+        low, high = np.maximum(least, centre - STRIDE), np.minimum(most, centre + STRIDE)
+        result = minimize(
+            evaluate, centre, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+            callback=after_iteration,
+            options=dict(maxiter=n_iter, maxfun=10**9, ftol=0.0, gtol=1e-8, maxcor=20, maxls=MAX_LINE_SEARCH),
+        )  # fmt: skip
+        if result.status != 1:  # no descent left, as the second rule wants it, or no gradient
+            found.status = "solved"
+
+    origin = np.concatenate([[0.0], start[1:]])
+    least, most = np.minimum(origin - REACH, start), np.maximum(origin + REACH, start)
+    begun = iteration
     with Shown(verbose) as show:
         try:
-            result = minimize(
-                evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=after_iteration, options=options
-            )
-            if result.status != 1:  # no descent left, as the second rule wants it, or no gradient
-                found.status = "solved"
+            while iteration < begun + max_iter:
+                centre, reached, found.status = found.point, best, "max_iter"
+                last = None
+                minimise_near(centre, begun + max_iter - iteration)
+                at_edge = (np.abs(found.point - centre) > STRIDE - 1e-3) & (found.point > least) & (found.point < most)
+                if found.status == "solved" and not (at_edge.any() and best < reached - tol):
+                    break
         except Ended:
             pass
+        except KeyboardInterrupt:
+            found.status = "interrupted"
     return found
 
 

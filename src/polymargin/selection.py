@@ -88,7 +88,7 @@ class RadiusMarginSearch(BestEstimator):
         Relative change of the criterion in an iteration that ends the search.
     inner_tol : float, default=1e-4
         Accuracy of the margins and radii.
-    max_iter : int, default=100
+    max_iter : int, default=200
         Most iterations of the optimiser.
     max_samples : int, default=None
         Rows that the criterion sees, drawn at random in each class; None is as many as the memory holds.
@@ -160,7 +160,7 @@ class RadiusMarginSearch(BestEstimator):
         penalty: float = 0.0,
         tol: float = 1e-5,
         inner_tol: float = 1e-4,
-        max_iter: int = 100,
+        max_iter: int = 200,
         max_samples: int | None = None,
         cv: Any = 5,
         refit: bool = True,
@@ -270,11 +270,12 @@ class RadiusMarginSearch(BestEstimator):
             if len(machine) > 1:
                 X = clone(machine[:-1]).fit_transform(X, y)
             machine = machine[-1]
-        kernel = getattr(machine, "kernel", "rbf")
+        settings = machine.get_params(deep=False)
+        kernel = settings.get("kernel", "rbf")
         if kernel != "rbf":
             raise ValueError(f'estimator expected kernel="rbf", whose gamma is tuned, and found kernel={kernel!r}')
-        if getattr(machine, "nu", None) is not None:
-            raise ValueError(f"estimator expected nu=None, the form with C, and found nu={machine.nu!r}")
+        if settings.get("nu") is not None:
+            raise ValueError(f"estimator expected nu=None, the form with C, and found nu={settings['nu']!r}")
         return check_rows(clone(machine), X, y, fit=True, precomputed=False)
 
     def _costs(self, n_classes: int) -> np.ndarray | None:
