@@ -407,6 +407,20 @@ def test_compressed_members_cannot_unfold(path):
         load_model(path)
 
 
+def test_overlapping_members_cannot_unfold(path):
+    """Fifty entries of the list of members that all point to one array."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", "{}")
+        for k in range(50):
+            archive.writestr(f"arrays/{k}.npy", npy(np.zeros(10_000)) if k == 0 else b"")
+        first = archive.getinfo("arrays/0.npy")
+        for info in archive.infolist()[2:]:
+            info.header_offset, info.CRC = first.header_offset, first.CRC
+            info.file_size = info.compress_size = first.file_size
+    with pytest.raises(ValueError, match="longer than the file"):
+        load_model(path)
+
+
 @pytest.mark.parametrize("shape", [(10**15,), (2**32, 2**32), (0,), (-1, 7), (5, 10**18)])
 def test_a_header_that_lies_about_the_shape(shape, path):
     crafted = Crafted(JointSVC().fit(X, y), path)

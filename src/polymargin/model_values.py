@@ -70,9 +70,9 @@ def encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
 def encode_estimator(model: BaseEstimator, arrays: list[np.ndarray], where: str) -> list:
     name = type(model).__name__
     if name not in RECORDS or RECORDS[name].estimator is not type(model):
+        advice = "save its best_estimator_" if hasattr(model, "best_estimator_") else "use pickle or skops instead"
         raise ValueError(
-            f"a model file expected one of {quoted(RECORDS)}, and found {type(model).__module__}.{name}: "
-            f"use pickle or skops instead"
+            f"a model file expected one of {quoted(RECORDS)}, and found {type(model).__module__}.{name}: {advice}"
         )
     check_is_fitted(model)
     fitted = {k: getattr(model, k) for k in RECORDS[name].fitted if hasattr(model, k)}
