@@ -16,10 +16,14 @@ from rich.console import Console
 
 from ..checks import nearest
 from ..datasets import DatasetNotFound
-from . import kesler, report, scatter_tables
+from . import criteria_tables, kesler, report, scatter_tables
 from .exhibit import Exhibit, LeftOut, compare
 
-PAPERS = {"scatter": scatter_tables.EXHIBITS, "kesler": kesler.EXHIBITS}
+PAPERS = {
+    "scatter": scatter_tables.EXHIBITS,
+    "kesler": kesler.EXHIBITS,
+    "criteria": criteria_tables.EXHIBITS,
+}
 
 
 def exhibits(paper: str | None = None, table: int | None = None, figure: int | None = None) -> list[Exhibit]:
