@@ -127,8 +127,9 @@ def cell(kernel: str):
         if method == "search":
             return {"iterations": p["iterations"], "evaluations": p["evaluations"]}
         gamma = p["gamma"] if np.ndim(p["gamma"]) == 0 else np.asarray(p["gamma"]).tolist()
+        n = 2 if fast else 100 if len(raw(row).y_train) < 1000 else 20
         return {
-            "error [%]": error_of(row, method, p["C"], p["gamma"], 2 if fast else TESTED),
+            "error [%]": error_of(row, method, p["C"], p["gamma"], n),
             "C": p["C"],
             "gamma": gamma,
         }
