@@ -2,7 +2,8 @@
 
 Five classes in the plane. On the left scikit-learn's SVC: ten pairwise machines vote, and where the two best classes
 have the same number of votes the winner is the class that is listed first. On the right a joint machine: one score per
-class, so that two classes are level only on the lines between them. Writes docs/images/tie-regions.png.
+class, so that two classes are level only on the lines between them. The clouds and the seed were picked to show a tied
+region of some size; other draws have smaller and larger ones. Writes docs/images/tie-regions.png.
 """
 
 from pathlib import Path
