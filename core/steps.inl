@@ -1,6 +1,9 @@
 // Compiled once per instruction set with VECTOR_BYTES set; only plain functions in a namespace of its own, no STL, so that no
 // inline function of another file is ever taken from here.
 #include "steps.hpp"
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 namespace polymargin {
 namespace POLYMARGIN_ISA {
@@ -207,11 +210,27 @@ Range pair_step(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down,
 typedef double D8 __attribute__((vector_size(64), aligned(8), may_alias));
 typedef float F8 __attribute__((vector_size(32), aligned(4), may_alias));
 inline D8 wide8(const double* p) { return *reinterpret_cast<const D8*>(p); }
+#if defined(__AVX512F__)  // GCC would convert by halves
+inline D8 wide8(const float* p) { return (D8)_mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+#else
 inline D8 wide8(const float* p) { return __builtin_convertvector(*reinterpret_cast<const F8*>(p), D8); }
+#endif
 
 template <class T>
 void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G) {
   Index r = 0;
+  for (; r + 8 <= n_rows; r += 8) {
+    const T* const* p = rows + r;
+    const double* q = coef + r;
+    Index k = begin;
+    for (; k + 8 <= end; k += 8) {
+      D8 g = wide8(G + k), h = D8{};
+      for (int j = 0; j < 8; j += 2) g += q[j] * wide8(p[j] + k), h += q[j + 1] * wide8(p[j + 1] + k);
+      *reinterpret_cast<D8*>(G + k) = g + h;
+    }
+    for (; k < end; ++k)
+      for (int j = 0; j < 8; ++j) G[k] += q[j] * p[j][k];
+  }
   for (; r + 4 <= n_rows; r += 4) {
     const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
     const double ca = coef[r], cb = coef[r + 1], cc = coef[r + 2], cd = coef[r + 3];
