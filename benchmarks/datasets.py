@@ -15,10 +15,10 @@ Artificial sets, after Jenssen et al. (2012), "Experiment on Controlled Artifici
     rows-T      10,000 training rows that do not depend on T: 1,000 Gaussian clusters in 8 dimensions, cluster c
                 labelled c mod T. For the cost of a step as the number of classes grows.
 
-    text-T      100,000 training and 10,000 test documents over 50,000 words, about 50 distinct words each, CSR. Words follow
-                Zipf's law; each class has a topic of 2,000 words, from which a document draws a share that varies from
-                document to document, a third of it from another class's topic; 5 % of the labels are wrong. Rows are
-                tf-idf vectors of length 1. For linear machines.
+    text-T      100,000 training and 10,000 test documents over 50,000 words, about 50 distinct words each, CSR. Words
+                follow Zipf's law; each class has a topic of 2,000 words, from which a document draws a share that
+                varies from document to document, a third of it from another class's topic; 5 % of the labels are
+                wrong. Rows are tf-idf vectors of length 1. For linear machines.
 
 Seed 0 is measured; artificial sets are tuned on seeds 1 to 4, real sets on a part of their training rows.
 """

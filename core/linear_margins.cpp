@@ -14,11 +14,11 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kTile = 512;        // examples of one task when all are looked at
-constexpr Index kAskEvery = 256;    // examples between two looks at the clock
-constexpr Index kAhead = 8;         // examples between the first word of one and its turn
-constexpr Index kPatience = 10;      // slow progress is progress: so many times as patient as a solver with working sets
-constexpr double kStage = 0.1;      // of the violation at its begin is left at the end of a stage
+constexpr Index kTile = 512;      // examples of one task when all are looked at
+constexpr Index kAskEvery = 256;  // examples between two looks at the clock
+constexpr Index kAhead = 8;       // examples between the first word of one and its turn
+constexpr Index kPatience = 10;   // slow progress is progress: so many times as patient as a solver with working sets
+constexpr double kStage = 0.1;    // of the violation at its begin is left at the end of a stage
 
 // Splitmix64: the same order of examples on every machine.
 class Random {
@@ -68,7 +68,8 @@ class LinearMarginSolver {
         square_(n_),
         violation_(n_) {
     const auto address = reinterpret_cast<std::uintptr_t>(workspace);
-    W_ = workspace + (64 - address % 64) % 64 / sizeof(double);  // one feature then lies in as few cache lines as can be
+    W_ =
+        workspace + (64 - address % 64) % 64 / sizeof(double);  // one feature then lies in as few cache lines as can be
     std::fill(W_, W_ + p_.X.d * P_, 0.0);
     features_ = !p_.X.sparse() ? dense_row : p_.X.wide_index ? int64_row : int32_row;
     p_.X.wide ? take(weight_steps<double>()) : take(weight_steps<float>());
@@ -142,8 +143,8 @@ class LinearMarginSolver {
     std::fill(at.f.begin() + T_, at.f.end(), -kBlocked);
     std::copy(D_ + i * T_, D_ + (i + 1) * T_, at.a.begin());
     at.a[y] = 0;
-    return slope_(at.f.data(), at.a.data(), targets_.data() + y * P_, at.ref, p_.ridge[i],
-                  -std::min(p_.upper[i], 1e30), P_);
+    return slope_(at.f.data(), at.a.data(), targets_.data() + y * P_, at.ref, p_.ridge[i], -std::min(p_.upper[i], 1e30),
+                  P_);
   }
   double violation(Index i, const Slope& s) const {
     const bool at_cap = p_.capped && D_[i * T_ + p_.label[i]] >= kAtCap * p_.upper[i];

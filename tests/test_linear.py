@@ -195,9 +195,8 @@ def documents():
     rng = np.random.default_rng(0)
     T, n, d = 6, 3000, 800
     y = rng.integers(T, size=n)
-    word = np.where(
-        rng.random((n, 20)) < 0.3, rng.integers(40, size=(n, 20)) + 40 * y[:, None], rng.integers(d, size=(n, 20))
-    )
+    own, any_word = rng.integers(40, size=(n, 20)) + 40 * y[:, None], rng.integers(d, size=(n, 20))
+    word = np.where(rng.random((n, 20)) < 0.3, own, any_word)
     X = sp.csr_array((np.full(20 * n, 0.22), (np.repeat(np.arange(n), 20), word.ravel())), shape=(n, d))
     X.sum_duplicates()
     return X, np.where(rng.random(n) < 0.1, rng.integers(T, size=n), y)

@@ -66,10 +66,11 @@ void bind_linear(nb::module_& m) {
       "target is empty (margins of 1) or a flat classes x classes matrix: the margin of class y over class c.")
       .def(nb::init<nb::object, Vector<Index>, Vector<Index>, Index, bool, double, Vector<double>, int>(), "X"_a,
            "rows"_a, "label"_a, "classes"_a, "capped"_a, "offset"_a, "target"_a, "n_jobs"_a)
-      .def("solve", &LinearMarginSolver::solve, "upper"_a, "ridge"_a, "D"_a.noconvert(), "tol"_a, "seed"_a,
-           "max_iter"_a, "time_limit"_a, "stop"_a.none(),
-           "Minimise from the feasible point D of shape (rows, classes), which becomes the solution; the result has the "
-           "weights (classes, features) and the intercept (classes,).");
+      .def(
+          "solve", &LinearMarginSolver::solve, "upper"_a, "ridge"_a, "D"_a.noconvert(), "tol"_a, "seed"_a, "max_iter"_a,
+          "time_limit"_a, "stop"_a.none(),
+          "Minimise from the feasible point D of shape (rows, classes), which becomes the solution; the result has the "
+          "weights (classes, features) and the intercept (classes,).");
 }
 
 }  // namespace polymargin
