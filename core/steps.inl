@@ -337,8 +337,9 @@ Lowest shift(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same,
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,  group_first<T>,   group_second<T>,
-                            pair_step<T>, add_rows<T>,   margins<T>, worst_example<T>, own_scores<T>, shift<T>};
+constexpr Steps<T> table = {box_first<T>,     box_second<T>, update<T>,   group_first<T>,
+                            group_second<T>,  pair_step<T>,  add_rows<T>, margins<T>,
+                            worst_example<T>, own_scores<T>, shift<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

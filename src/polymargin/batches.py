@@ -1,21 +1,29 @@
 """Where the rows of a core-set fit come from: arrays (in memory or mapped from a file), Parquet files, or chunks.
 
 A source has `map(function)`, which gives `function` one block of rows after another. Rows are numbered in the order in
-which they come, and every pass sees the same rows in the same order.
+which they come, and every pass sees the same rows in the same order, so no more than a block is ever held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
 
+from .checks import canonical, check_sample_weight, column_moments
 from .core_search import Block
 
 BLOCK_BYTES = 32 << 20
+PARQUET_ROWS = 1 << 16
+SOME = 1024  # rows that are kept for decisions about the arithmetic
 
 
 def rows_in_block(X: Any) -> int:
@@ -27,15 +35,143 @@ def rows_in_block(X: Any) -> int:
 
 @dataclass
 class Arrays:
-    """Rows of an array or a CSR matrix; `y` are class indices."""
+    """Rows of an array or a CSR matrix, numbered from `first`; `y` are class indices."""
 
     X: Any
     y: np.ndarray
     weight: np.ndarray | None
+    first: int = 0
 
     def map(self, function: Callable[[Block], Any]) -> Iterator[Any]:
         step = rows_in_block(self.X)
         for at in range(0, len(self.y), step):
             part = slice(at, at + step)
             weight = None if self.weight is None else self.weight[part]
-            yield function(Block(self.X[part], self.y[part], weight, at))
+            yield function(Block(self.X[part], self.y[part], weight, self.first + at))
+
+
+def checked(chunk: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """X, y and weights of one chunk (X, y) or (X, y, sample_weight), rows of weight 0 left out."""
+    try:
+        X, y, *weight = chunk
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"a chunk expected to be (X, y) or (X, y, sample_weight), and found {type(chunk).__name__}"
+        ) from None
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
+    y = np.asarray(y)
+    check_classification_targets(y)
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"a chunk expected one label per row, {X.shape[0]}, and found y of shape {y.shape}")
+    weight = check_sample_weight(weight[0] if weight else None, len(y))
+    used = weight > 0
+    return (canonical(X), y, weight) if used.all() else (canonical(X[used]), y[used], weight[used])
+
+
+@dataclass
+class Facts:
+    """What a first pass over the data finds out."""
+
+    n: int
+    labels: np.ndarray
+    counts: np.ndarray  # rows of each label
+    weights: np.ndarray  # and their total weight
+    mean: np.ndarray
+    variance: np.ndarray
+    some: Any  # rows
+
+    @classmethod
+    def of(cls, X: Any, y: np.ndarray, weight: np.ndarray) -> Facts:
+        labels, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+        moments = column_moments(X, weight)
+        return cls(len(y), labels, counts, np.bincount(index, weight), *moments, X[: min(SOME, len(y))])
+
+    def merged(self, other: Facts) -> Facts:
+        labels = np.union1d(self.labels, other.labels)
+        counts, weights = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels))
+        for part in (self, other):
+            at = np.searchsorted(labels, part.labels)
+            counts[at] += part.counts
+            weights[at] += part.weights
+        a, b = self.weights.sum(), other.weights.sum()
+        gap = other.mean - self.mean
+        mean = self.mean + gap * (b / (a + b))
+        variance = (a * self.variance + b * other.variance + gap**2 * (a * b / (a + b))) / (a + b)
+        return Facts(self.n + other.n, labels, counts, weights, mean, variance, self.some)
+
+
+@dataclass
+class Stream:
+    """Chunks (X, y) or (X, y, sample_weight) that `start()` brings anew for every pass.
+
+    `facts` comes first; it finds the labels that class indices refer to. `factor` are then weights of the classes, and
+    `change` is applied to the rows.
+    """
+
+    start: Callable[[], Iterable]
+    names: list[str] | None = None
+    labels: np.ndarray | None = None
+    factor: np.ndarray | None = None
+    change: Callable[[Any], Any] | None = None
+
+    def facts(self) -> Facts:
+        parts = (checked(chunk) for chunk in self.start())
+        parts = [Facts.of(*part) for part in parts if len(part[1])]
+        if not parts:
+            raise ValueError("expected at least one chunk with a row, and found none: is the iterator used up?")
+        if len({len(p.mean) for p in parts}) > 1:
+            raise ValueError(f"chunks expected {len(parts[0].mean)} features each, and found other numbers as well")
+        return reduce(Facts.merged, parts)
+
+    def map(self, function: Callable[[Block], Any]) -> Iterator[Any]:
+        first = 0
+        for chunk in self.start():
+            X, y, weight = checked(chunk)
+            yield from encoded(X, y, weight, first, self.labels, self.factor, self.change).map(function)
+            first += len(y)
+
+
+def encoded(
+    X: Any, y: np.ndarray, weight: np.ndarray, first: int, labels: np.ndarray, factor: np.ndarray, change: Any
+) -> Arrays:
+    """A chunk with class indices for labels and class weights in the weights."""
+    index = np.searchsorted(labels, y).astype(np.int64)
+    weight = weight * factor[index]
+    return Arrays(change(X) if change else X, index, None if np.all(weight == 1) else weight, first)
+
+
+def parquet(paths: Any, target: str) -> Stream:
+    """The rows of Parquet files, read in batches; `target` is the column of the labels, all others are features."""
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow: pip install 'polymargin[parquet]'") from None
+    files = [Path(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    files = [f for p in files for f in (sorted(p.glob("*.parquet")) if p.is_dir() else [p])]
+    if not files:
+        raise ValueError(f"expected Parquet files, and found none in {paths!r}")
+    columns = pq.ParquetFile(files[0]).schema_arrow.names
+    if target not in columns:
+        raise ValueError(f"y expected the name of a column, one of {columns[:10]}, and found {target!r}")
+    features = [c for c in columns if c != target]
+
+    def start() -> Iterator[tuple]:
+        for file in files:
+            for batch in pq.ParquetFile(file).iter_batches(PARQUET_ROWS):
+                X = [batch.column(c).to_numpy(zero_copy_only=False) for c in features]
+                yield np.column_stack(X), batch.column(target).to_numpy(zero_copy_only=False)
+
+    return Stream(start, names=features)
+
+
+def stream_of(X: Any, y: Any) -> Stream | None:
+    """The stream that X stands for: paths of Parquet files, or something that brings chunks; None if X is an array."""
+    if isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike)):
+        if not isinstance(y, str):
+            raise ValueError(f"with Parquet files y expected the name of the target column, and found {y!r}")
+        return parquet(X, y)
+    if y is None and callable(X):
+        return Stream(X)
+    if y is None and isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "__array__"):
+        return Stream(lambda: X)
+    return None

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, kernels
+from .batches import Arrays
 from .core_search import Form, Found, Model, Rows, Search, Source, draw, joined
 from .progress import Progress
 from .resources import budget
@@ -134,6 +135,7 @@ class Growth:
         self.model = Model(w[used], a[used], float(out["dual"]), max(square, 0.0), mean, lowest)
         if 4 * form.error > 0.05 * self.tol * abs(self.model.dual):  # too much for the certificate
             self.form = form.widened()
+            return self.solve(tol)
         self.path.append(len(used))
         self.n_rounds += 1
         if out["signalled"]:
@@ -281,17 +283,32 @@ def grow(
     pool, kappa = draw(source, form, counts, per_class, seed)
     present = np.count_nonzero(counts)
     first, start = pool[:present], np.full(present, 1 / present)
-    if alpha is not None:
+    if alpha is not None:  # the source is in memory
         used = np.flatnonzero(alpha)
         weight = np.ones(len(used)) if source.weight is None else source.weight[used]
         first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
     return Growth(form, kappa, n=int(counts.sum()), **run).run(source, first, start, pool)
 
 
+def learn(
+    form: Form, X: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray, seed: int, run: dict,
+    alpha: np.ndarray | None = None, small: float = SMALL_GRAM,
+) -> Growth:  # fmt: skip
+    """Solve the problem on ``X[rows]``, at once if their Gram matrix is `small` (bytes), else by growing a core set.
+
+    The ball test is a matter of core sets, and a precomputed matrix is there already.
+    """
+    if form.kernel == "precomputed" or (8 * len(rows) ** 2 <= small and run["epsilon"] is None):
+        return exact(form, X, rows, y, weight, alpha, run)
+    used = X if len(rows) == X.shape[0] else X[rows]
+    source = Arrays(used, y, None if np.all(weight == 1) else weight)
+    return grow(source, form, np.bincount(y, minlength=form.n_classes), seed, run, alpha)
+
+
 def exact(
-    form: Form, X: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray, alpha: np.ndarray | None, **run: Any
-) -> tuple[Growth, np.ndarray]:
-    """Solve the problem on all of ``X[rows]`` at once; returns the report and the coefficients of the rows."""
+    form: Form, X: Any, rows: np.ndarray, y: np.ndarray, weight: np.ndarray, alpha: np.ndarray | None, run: dict
+) -> Growth:
+    """Solve the problem on all of ``X[rows]`` at once; the rows of the model are numbered from 0 in ``rows``."""
     order = np.argsort(y, kind="stable")
     counts = np.bincount(y, minlength=form.n_classes)
     segments = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
@@ -302,14 +319,14 @@ def exact(
     if alpha is None:
         alpha = np.zeros(len(y))
         alpha[order[segments[:-1][counts > 0]]] = 1 / np.count_nonzero(counts)
-    core = _core.DualSolver(
+    solver = _core.DualSolver(
         kernels.as_data(X), form.record(X, X), np.ascontiguousarray(rows[order], dtype=np.int64), segments, form.same,
         form.other, "float64", float(fit.memory), form.threads,
     )  # fmt: skip
     a, tol, upper = alpha[order], min(0.1 * fit.tol, 1e-6), np.full(len(y), np.inf)
     fit.model = Model(None, a, 0.0, 0.0, 0.0, 0.0)
     while True:
-        out = core.solve(
+        out = solver.solve(
             linear, upper, ridge, "total", False, a, tol, True, max(fit.max_iter - fit.n_iter, 0),
             max(fit.deadline - time.monotonic(), 0.0), fit._asked if fit.report else None,
         )  # fmt: skip
@@ -320,8 +337,12 @@ def exact(
         short = np.maximum(rho - s, 0)
         primal = square - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
         gap = relative_gap(primal, dual)
-        fit.model = Model(None, a[a > 0], dual, square, float(a @ out["gradient"]), float(out["gradient"].min()))
-        fit.best, fit.gap, fit.path = (fit.model, primal, rho), gap, [int(np.count_nonzero(a))]
+        used = np.flatnonzero(a > 0)
+        at = order[used]
+        core = Rows(at, None if form.kernel == "precomputed" else X[rows[at]], y[at], weight[at])
+        mean, lowest = float(a @ out["gradient"]), float(out["gradient"].min())
+        fit.model = Model(core, a[used], dual, square, mean, lowest)
+        fit.best, fit.gap, fit.path = (fit.model, primal, rho), gap, [len(used)]
         fit.status, fit.signalled = out["status"], out["signalled"]
         if fit.status != "solved" or gap <= fit.tol or tol < 1e-13:
             break
@@ -330,10 +351,8 @@ def exact(
         fit.status = "solved"
     elif fit.status == "solved":
         fit.status = "stalled"
-    fit.evaluations = int(core.evaluations)
-    alpha = np.empty(len(y))
-    alpha[order] = a
-    return fit, alpha
+    fit.evaluations = int(solver.evaluations)
+    return fit
 
 
 def best_rho(s: np.ndarray, ridge: np.ndarray) -> float:

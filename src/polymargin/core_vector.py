@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize as to_unit_length
 
-from . import kernels
-from .batches import Arrays
+from . import _core, kernels
+from .batches import Facts, stream_of
 from .checks import (
     BOOL,
     KERNEL,
@@ -27,13 +27,14 @@ from .checks import (
     check_rows,
     check_sample_weight,
     class_weights,
-    column_moments,
-    warn_if_badly_scaled,
 )
-from .core_search import Form
-from .core_set import SMALL_GRAM, Growth, exact, grow, run_options, seed_of
+from .core_pairs import fit_pairs
+from .core_search import Form, Rows, joined
+from .core_set import SMALL_GRAM, Growth, grow, learn, run_options, seed_of
+from .distributed import distributed_source, is_dask
 from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
 from .prototypes import PrototypeClassifier
+from .reductions import votes
 from .resources import threads
 
 # <y, y'> of the label vectors for T classes: equal and different classes.
@@ -123,6 +124,13 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
         """FITDOC"""
         begin = time.perf_counter()
         self._check()
+        if is_dask(X):
+            return self._fit_source(begin, *distributed_source(self, X, y, sample_weight))
+        stream = stream_of(X, y)
+        if stream is not None:
+            if isinstance(X, Iterator):
+                return self._fit_once(X)
+            return self._fit_source(begin, stream, stream.facts(), stream.names)
         X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
         sample_weight = check_sample_weight(sample_weight, len(y))
         rows = np.flatnonzero(sample_weight)
@@ -131,29 +139,106 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
         weight = plain * class_weights(self.class_weight, classes, y_used, plain)[y_used]
         gamma = self._gamma(X, sample_weight)
         X = self._unit(X)
-        form = self._form(len(classes), gamma, weight.sum(), X, rows)
-        with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})) as bar:
+        self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
+        data = dict(X=X, y=y, metadata={"sample_weight": sample_weight})
+        if self.scheme == "pairwise":
+            return self._finished(*fit_pairs(self, begin, X, rows, y_used, weight, data, SMALL_GRAM))
+        form = self._form(len(classes), gamma, weight.sum(), X[rows[:: max(1, len(rows) // 1024)]])
+        start = self._last_dual(rows, len(y)) if self.warm_start else None
+        with Progress(self, self.tol, self.verbose, data) as bar:
             run = run_options(self, begin, bar, epsilon=self.epsilon)
-            whole = self.kernel == "precomputed" or (8 * len(rows) ** 2 <= SMALL_GRAM and self.epsilon is None)
-            start = self._last_dual(rows, len(y)) if self.warm_start else None
-            if whole:
-                fit, alpha = exact(form, X, rows, y_used, weight, start, **run)
-            else:
-                even = weight.min() == weight.max() == 1.0
-                used = X if len(rows) == len(y) else X[rows]
-                source = Arrays(used, y_used, None if even else weight)
-                counts = np.bincount(y_used, minlength=len(classes))
-                fit = grow(source, form, counts, seed_of(self.random_state), run, start)
-            self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
-            self._set_report(fit)
-            if whole:
-                self._set_prototypes(X, rows, y_used, alpha, self._intercepts(y_used, alpha))
-                self.n_support_ = counted(y_used, alpha, len(classes))
-            else:
-                self._set_core(fit, rows)
-            self.core_indices_ = self.support_
-            self.fit_seconds_ = time.perf_counter() - begin
-            bar.end(f"polymargin: {self._summary()}")
+            fit = learn(form, X, rows, y_used, weight, seed_of(self.random_state), run, start, SMALL_GRAM)
+            self._set_model(fit, rows)
+            self._end(begin, bar)
+        return self._finished(fit, bar)
+
+    def _fit_source(self, begin: float, source: Any, facts: Facts, names: list[str] | None) -> CoreVectorSVC:
+        """Fit on rows that come in blocks: from files, from an iterable, or from the workers of a cluster."""
+        if self.scheme == "pairwise" or kernels.kind(self.kernel) == "precomputed":
+            raise ValueError(
+                'rows that come in blocks expected scheme="joint" and a kernel of rows, and found '
+                f"scheme={self.scheme!r}, kernel={self.kernel!r}: pass arrays"
+            )
+        classes, y = check_classes(facts.labels, np.arange(len(facts.labels)))
+        factor = class_weights(self.class_weight, classes, y, facts.weights)
+        self.n_features_in_ = len(facts.mean)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        gamma = None
+        if kernels.kind(self.kernel) in kernels.HAS_GAMMA:
+            gamma = kernels.resolve_gamma(self.kernel, self.gamma, facts.mean, facts.variance, len(facts.mean))
+        self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, (facts.n, len(facts.mean))
+        form = self._form(len(classes), gamma, factor @ facts.weights, self._unit(facts.some))
+        source.labels, source.factor, source.change = classes, factor, to_unit_length if self.normalize else None
+        with Progress(self, self.tol, self.verbose, dict(X=None, y=None, metadata={})) as bar:
+            run = run_options(self, begin, bar, epsilon=self.epsilon)
+            fit = grow(source, form, facts.counts, seed_of(self.random_state), run)
+            self._set_model(fit, None)
+            self._end(begin, bar)
+        return self._finished(fit, bar)
+
+    def _fit_once(self, chunks: Any) -> CoreVectorSVC:
+        """An iterator that cannot be started again: the chunks one after another."""
+        for name in ("dual_coef_", "n_seen_", "_kept"):
+            if hasattr(self, name):
+                delattr(self, name)
+        for chunk in chunks:
+            self.partial_fit(*chunk[:2], sample_weight=chunk[2] if len(chunk) > 2 else None)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, n_total: int | None = None
+    ) -> CoreVectorSVC:
+        """PARTDOC"""
+        begin = time.perf_counter()
+        self._check()
+        first = not hasattr(self, "_kept")
+        if self.scheme == "pairwise" or self.kernel == "precomputed":
+            raise ValueError(
+                'partial_fit expected scheme="joint" and a kernel of rows, and found '
+                f"scheme={self.scheme!r}, kernel={self.kernel!r}: use fit"
+            )
+        if self.nu is not None and n_total is None:
+            raise ValueError(
+                "partial_fit with nu expected n_total, the number of rows that will come in all: the ridge is "
+                "nu * n_total; use C where it is not known"
+            )
+        if first:
+            X, y = check_rows(self, X, y, fit=True, precomputed=False)
+            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"partial_fit expected at least 2 classes, and found 1 class ({self.classes_[0]!r}): declare all "
+                    "of them in the first call with classes="
+                )
+        else:
+            X, y = check_rows(self, X, y, fit=False, precomputed=False), np.asarray(y)
+        weight = check_sample_weight(sample_weight, X.shape[0])
+        index = np.searchsorted(self.classes_, y)
+        if np.any(strange := self.classes_[np.minimum(index, len(self.classes_) - 1)] != y):
+            raise ValueError(
+                f"partial_fit expected labels among {self.classes_[:10].tolist()}, and found {y[strange][0]!r}: "
+                "declare all classes in the first call with classes="
+            )
+        if first:
+            self.gamma_, self.n_seen_ = self._gamma(X, weight), 0
+        rows = np.flatnonzero(weight)
+        factor = {} if self.class_weight is None else self.class_weight
+        if not isinstance(factor, Mapping):
+            raise ValueError('partial_fit expected class_weight to be None or a dict, and found "balanced": use a dict')
+        factor = np.array([factor.get(c, 1.0) for c in self.classes_.tolist()])
+        new = Rows(self.n_seen_ + rows, self._unit(X)[rows], index[rows], weight[rows] * factor[index[rows]])
+        seen = new if first else joined([self._kept[0], new])
+        alpha = None if first else np.concatenate([self._kept[1], np.zeros(len(new))])
+        form = self._form(len(self.classes_), self.gamma_, n_total or 0.0, seen.X[:1024])
+        with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={})) as bar:
+            run = run_options(self, begin, bar, epsilon=self.epsilon)
+            every = np.arange(len(seen))
+            fit = learn(form, seen.X, every, seen.y, seen.weight, seed_of(self.random_state), run, alpha, SMALL_GRAM)
+            self.n_seen_ += X.shape[0]
+            self.shape_fit_ = (self.n_seen_, X.shape[1])
+            self._set_model(fit, seen.index)
+            self._end(begin, bar)
         return self._finished(fit, bar)
 
     # ---- steps of a fit ----
@@ -172,17 +257,7 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
     def _rows(self, X: Any) -> Any:
         return self._unit(super()._rows(X))
 
-    def _gamma(self, X: Any, sample_weight: np.ndarray) -> Any:
-        """The kernel's gamma; on the way the columns are looked at, and bad scaling is warned about."""
-        if kernels.kind(self.kernel) in ("precomputed", "callable"):
-            return None
-        mean, variance = column_moments(X, sample_weight)
-        gamma = kernels.resolve_gamma(self.kernel, self.gamma, mean, variance, X.shape[1])
-        if not self.normalize:
-            warn_if_badly_scaled(X, variance, gamma if np.ndim(gamma) else None, stacklevel=CALLER + 2)
-        return gamma
-
-    def _form(self, n_classes: int, gamma: Any, total: float, X: Any, rows: np.ndarray) -> Form:
+    def _form(self, n_classes: int, gamma: Any, total: float, some: Any) -> Form:
         """The problem on rows of this total weight; some of the rows decide on the arithmetic."""
         if self.code == "printed" and n_classes == 2:
             raise ValueError(
@@ -196,10 +271,9 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
             self.kernel, gamma, int(self.degree), float(self.coef0), offset, n_classes, same, other, float(ridge),
             threads=threads(self.n_jobs),
         )  # fmt: skip
-        some = rows[:: max(1, len(rows) // 1024)]
         if self.kernel == "precomputed":
             return form
-        largest = float(np.abs(form.diagonal(X[some])).max())
+        largest = max(float(np.abs(form.diagonal(some)).max()), 1e-300)
         if self.nu is not None and ridge > 10 * largest:
             warnings.warn(
                 f"the ridge nu * n = {ridge:.3g} is {ridge / largest:.0f} times k(x, x): the optimum is close to a "
@@ -208,7 +282,9 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
                 UserWarning,
                 stacklevel=CALLER + 2,
             )
-        error = kernels.float32_error(X, some, form.record(X, X)) if self.kernel in kernels.BOUNDED else np.inf
+        error = np.inf
+        if self.kernel in kernels.BOUNDED:
+            error = kernels.float32_error(some, np.arange(some.shape[0]), form.record(some, some))
         return replace(form, error=error) if error < 1e-4 * self.tol else form
 
     def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
@@ -222,7 +298,8 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
 
     # ---- what a fit leaves ----
 
-    def _set_report(self, fit: Growth) -> None:
+    def _set_model(self, fit: Growth, numbers: np.ndarray | None) -> None:
+        """The prototypes from the core vectors of the best model; `numbers` are those of the rows of the fit."""
         model, primal, rho = fit.certified()
         self.rho_, self.status_, self.n_iter_ = float(rho), fit.status, int(fit.n_iter)
         self.primal_objective_, self.dual_objective_ = float(primal), float(model.dual)
@@ -230,15 +307,21 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
         self.radius_ = float(np.sqrt(max(fit.kappa + model.dual, 0.0)))
         self.core_size_path_ = list(fit.path)
         self.n_kernel_evals_ = int(fit.evaluations)
-
-    def _set_core(self, fit: Growth, rows: np.ndarray | None) -> None:
-        """The prototypes from the core vectors of the best model, in the order of their rows."""
-        model = fit.certified()[0]
         order = np.argsort(model.rows.index, kind="stable")
-        core, alpha = model.rows[order], model.alpha[order]
-        self._set_prototypes(core.X, np.arange(len(core)), core.y, alpha, self._intercepts(core.y, alpha))
-        self.support_ = core.index if rows is None else rows[core.index]
-        self.n_support_ = counted(core.y, alpha, len(self.classes_))
+        given = self.kernel == "precomputed"
+        core, alpha = model.rows, model.alpha[order]
+        y = core.y[order]
+        self._set_prototypes(
+            None if given else core.X[order], np.arange(len(order)), y, alpha, self._intercepts(y, alpha)
+        )
+        self.support_ = core.index[order] if numbers is None else numbers[core.index[order]]
+        self.core_indices_ = self.support_
+        self.n_support_ = np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=len(self.classes_)).astype(np.int32)
+        self._kept = (Rows(self.support_, None if given else core.X[order], y, core.weight[order]), alpha)
+
+    def _end(self, begin: float, bar: Progress) -> None:
+        self.fit_seconds_ = time.perf_counter() - begin
+        bar.end(f"polymargin: {self._summary()}")
 
     def _intercepts(self, y: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         if self.intercept == "none":
@@ -247,6 +330,43 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
 
     def _binary_scale(self) -> float:
         return 1.0
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes)
+            :math:`f_c(x)` in the order of `classes_`; for `scheme="pairwise"` votes, and fractions of votes that order
+            equal ones. For two classes, of shape (n_samples,): :math:`f_1 - f_0`.
+        """
+        if self.scheme == "joint":
+            return super().decision_function(X)
+        F = _core.scores(**self._expansion(X))
+        return F[:, 0] if len(self.classes_) == 2 else votes(F, len(self.classes_))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes with the largest score; of equal ones the first in `classes_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels, of the type that was passed to `fit`.
+        """
+        if self.scheme == "joint":
+            return super().predict(X)
+        F = self.decision_function(X)
+        return self.classes_[(F > 0).astype(int) if len(self.classes_) == 2 else F.argmax(axis=1)]
 
     def _summary(self) -> str:
         return (
@@ -263,8 +383,3 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
         if self.status_ not in ("solved", "epsilon"):
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER + 1)
         return self
-
-
-def counted(y: np.ndarray, alpha: np.ndarray, n_classes: int) -> np.ndarray:
-    """Rows of each class whose coefficient is not negligible."""
-    return np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=n_classes).astype(np.int32)

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core, kernels
-from .batches import Arrays
 from .checks import (
     KERNEL,
     NONE,
@@ -28,7 +27,7 @@ from .checks import (
     column_moments,
 )
 from .core_search import Form
-from .core_set import SMALL_GRAM, exact, grow, run_options, seed_of
+from .core_set import SMALL_GRAM, learn, run_options, seed_of
 from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
 from .resources import threads
 
@@ -175,17 +174,10 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         weight, same = sample_weight[rows], np.zeros(len(rows), dtype=np.int64)
         with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})) as bar:
             run = run_options(self, begin, bar)
-            if 8 * len(rows) ** 2 <= SMALL_GRAM:
-                fit, alpha = exact(form, X, rows, same, weight, None, **run)
-                self.support_, self.dual_coef_ = rows[alpha > 0], alpha[alpha > 0]
-                model, primal, rho = fit.certified()
-            else:
-                used = X if len(rows) == X.shape[0] else X[rows]
-                source = Arrays(used, same, None if np.all(weight == 1) else weight)
-                fit = grow(source, form, np.array([len(rows)]), seed_of(self.random_state), run)
-                model, primal, rho = fit.certified()
-                order = np.argsort(model.rows.index)
-                self.support_, self.dual_coef_ = rows[model.rows.index[order]], model.alpha[order]
+            fit = learn(form, X, rows, same, weight, seed_of(self.random_state), run, small=SMALL_GRAM)
+            model, primal, rho = fit.certified()
+            order = np.argsort(model.rows.index)
+            self.support_, self.dual_coef_ = rows[model.rows.index[order]], model.alpha[order]
             self.support_vectors_ = X[self.support_]
             self._square = model.square
             self.radius_ = float(np.sqrt(max(model.square - 2 * rho, 0.0)))
