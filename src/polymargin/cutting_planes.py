@@ -6,8 +6,8 @@ There are too many cuts to list, but an oracle finds the most violated ones at a
 
     max over a >= 0   b'a - 1/2 |sum_k a_k g_k|^2,      the sum over the cuts of group g at most C_g
 
-is a lower bound on the minimum, and its w = sum_k a_k g_k the next point. One group with summed cuts is the one-slack form
-(Joachims, Finley and Yu 2009), a group per example the n-slack form (Tsochantaridis et al. 2005).
+is a lower bound on the minimum, and its w = sum_k a_k g_k the next point. One group with summed cuts is the one-slack
+form (Joachims, Finley and Yu 2009), a group per example the n-slack form (Tsochantaridis et al. 2005).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ import numpy as np
 from . import _core
 
 IDLE = 50  # rounds after which a cut that is not used is dropped
-STEPS = 200_000  # of the small quadratic program in one round
+ROUNDING = 1e-15  # relative gap that is rounding error
+STEPS = 20_000  # of the small quadratic program in one round
+POLISH = 30  # rounds of polishing at most
 # oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
 Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
@@ -107,13 +109,18 @@ def minimise(
     max_iter: int,
     time_limit: float | None = None,
     progress: Any = None,
+    polish: bool = False,
 ) -> Answer:
-    """Add cuts until (P(best w) - dual) / max(|P|, |dual|) <= tol. The gap never grows from one round to the next."""
+    """Add cuts until (P(best w) - dual) / max(|P|, |dual|) <= tol. The gap never grows from one round to the next.
+
+    With `polish` until rounding leaves nothing to gain: w is then what it is by the problem, not by the way to it.
+    """
+    goal = min(tol, ROUNDING) if polish else tol
     begin = time.monotonic()
     cuts = Cuts(np.asarray(caps, dtype=np.float64), size)
     best, best_w, lower = np.inf, np.zeros(size), 0.0
     path: list[float] = []
-    exact, error = 0.1, None
+    exact, error, polished = 0.1, None, 0
     n_iter, status = 0, "solved"
     try:
         while True:
@@ -126,7 +133,8 @@ def minimise(
             path.append(max(best - lower, 0.0) / max(abs(best), abs(lower), 1e-300))
             n_iter += 1
             seconds = time.monotonic() - begin
-            if path[-1] <= tol:
+            polished += path[-1] <= tol
+            if path[-1] <= goal or polished > POLISH:
                 break
             event = dict(n_iter=n_iter, violation=path[-1], primal=best, dual=lower, seconds=seconds)
             if n_iter >= max_iter or (time_limit is not None and seconds >= time_limit):
@@ -142,9 +150,9 @@ def minimise(
                     break
                 exact *= 1e-2
             cuts.add(group[new], vectors[new], offsets[new])
-            cuts.solve(exact * min(tol, path[-1]) * max(best, 1e-300) / cuts.caps.sum())
+            cuts.solve(exact * min(goal, path[-1]) * max(best, 1e-300) / cuts.caps.sum())
     except KeyboardInterrupt as stop:  # the model is the best so far
         status, error = "interrupted", stop
-    if not np.isfinite(best):
-        best = float("inf")
+    if path and path[-1] <= tol and status != "interrupted":
+        status = "solved"
     return Answer(best_w, status, n_iter, float(best), float(lower), path, len(cuts.a), error)

@@ -77,7 +77,7 @@ class NeighborSearch:
         group: np.ndarray | None = None,
         tell: Callable[[float], None] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Edges (i, j, D) from each query to its k nearest rows outside its group, or to all within the radius (k = 0)."""
+        """Edges (i, j, D) from each query to its k nearest rows outside its group, or within the radius (k = 0)."""
         n, d = self.X.shape
         if n <= SMALL and not sp.issparse(self.X):
             return self.small(queries, k, radius, group)

@@ -2,8 +2,9 @@
 
     z(x) = sum_j w_j g_j(x) z_j / sum_j w_j g_j(x),      g_j(x) = exp(-ln 2 d(x, x_j)^2 / spread^2)
 
-The closeness is 1/2 at a distance of one spread, as in Matlab's newgrnn. Far from all training rows every g_j(x) underflows and
-the ratio is 0/0; with the smallest squared distance taken off first, the largest term is 1 and the ratio is the same.
+The closeness is 1/2 at a distance of one spread, as in Matlab's newgrnn. Far from all training rows every g_j(x)
+underflows and the ratio is 0/0; with the smallest squared distance taken off first, the largest term is 1 and the
+ratio is the same.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def smooth(d2: np.ndarray, spread: float, weight: np.ndarray, z: np.ndarray) -> 
 
 
 def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """The spread with the smallest weighted squared error of rows predicted without themselves, and all that were tried.
+    """The spread with the smallest squared error of rows predicted without themselves, and all that were tried.
 
     Rows that equal a row are left out with it, so that a weight of 2 is the same as a repeated row.
     """
@@ -91,7 +92,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         Distance at which a training row counts half as much as one at distance 0 (the spread of Matlab's `newgrnn`).
         "auto" minimises the leave-one-out squared error of the training targets (of 300 rows if there are more).
     n_neighbors : int, default=None
-        Only so many nearest training rows are summed; None sums all.
+        Only so many nearest training rows are summed (a row of weight 2 counts as two); None sums all.
     interpolate : bool, default=False
         Whether a row that equals training rows gets their mean target, without the smoothing by other rows.
     memory : "auto", int or str, default="auto"
@@ -219,16 +220,23 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         if len(equal):
             at = (d2[:, equal] == 0) * self._weight[:, None]
             means = (at.T @ self._y) / at.sum(axis=0)[:, None]
-        if self.n_neighbors is None or self.n_neighbors >= len(d2):
-            z = smooth(d2, self.spread_, self._weight, self._y)
-        else:
-            near = np.argpartition(d2.T, self.n_neighbors - 1, axis=1)[:, : self.n_neighbors]
-            d2 = np.take_along_axis(d2.T, near, axis=1)
-            g = np.exp((d2.min(axis=1)[:, None] - d2) * (math.log(2) / self.spread_**2)) * self._weight[near]
-            z = np.einsum("mk,mko->mo", g, self._y[near]) / g.sum(axis=1)[:, None]
+        z = smooth(d2, self.spread_, self._weight, self._y) if self.n_neighbors is None else self._truncated(d2.T)
         if len(equal):
             z[equal] = means
         return z
+
+    def _truncated(self, d2: np.ndarray) -> np.ndarray:
+        """The same from the nearest rows whose weights add up to n_neighbors, the last one counted in part."""
+        k = self.n_neighbors
+        if np.all(self._weight == 1) and k < d2.shape[1]:
+            near = np.argpartition(d2, k - 1, axis=1)[:, :k]
+        else:
+            near = np.argsort(d2, axis=1, kind="stable")
+        weight = self._weight[near]
+        weight = np.clip(k - (np.cumsum(weight, axis=1) - weight), 0.0, weight)
+        d2 = np.take_along_axis(d2, near, axis=1).astype(np.float64)
+        g = np.exp((d2.min(axis=1)[:, None] - d2) * (math.log(2) / self.spread_**2)) * weight
+        return np.einsum("mk,mko->mo", g, self._y[near]) / g.sum(axis=1)[:, None]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "spread_")

@@ -82,7 +82,7 @@ class Classes:
         k = np.arange(len(which))
         g[k, self.y[which]] += rows
         g[k, z] -= rows
-        return g.reshape(len(which), -1), b
+        return g.reshape(len(which), self.size), b
 
 
 @dataclass

@@ -36,8 +36,8 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     r"""Low-dimensional coordinates of labelled rows that keep the lengths of paths between them.
 
     Rows are joined to their nearest ones under a dissimilarity that knows the classes ([1]_ eq. 3, its second line
-    corrected after [2]_; :math:`\gamma` keeps the exponentials in bounds, :math:`\alpha` lets rows of different classes be
-    closer than rows of the same one):
+    corrected after [2]_; :math:`\gamma` keeps the exponentials in bounds, :math:`\alpha` lets rows of different
+    classes be closer than rows of the same one):
 
     .. math::
 
@@ -45,11 +45,11 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         S_{y_i y_j} \left( e^{d^2/(2\gamma)} - \alpha \right) & y_i \ne y_j \end{cases}
 
     The length of the shortest path is the distance that the coordinates keep, by classical or landmark multidimensional
-    scaling. Components of the graph are joined by the cheapest edges (a minimum spanning tree). New rows, whose class is
-    not known, are mapped by a general regression neural network fitted to the coordinates of the training rows.
+    scaling. Components of the graph are joined by the cheapest edges (a minimum spanning tree). New rows, whose class
+    is not known, are mapped by a general regression neural network fitted to the coordinates of the training rows.
 
-    **A picture of the training rows proves nothing**: D has seen their labels, and shuffled labels look as well separated.
-    Look at held-out rows, and at shuffled labels beside the real ones (`EmbeddingDisplay.from_permuted`).
+    **A picture of the training rows proves nothing**: D has seen their labels, and shuffled labels look as well
+    separated. Look at held-out rows, and at shuffled labels beside the real ones (`EmbeddingDisplay.from_permuted`).
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     class_distances : array-like of shape (n_classes, n_classes), default=None
         S, symmetric and positive off the diagonal: relations between classes, in the order of `classes_`. None is 1.
     spread : "auto" or float, default="auto"
-        Spread of the network for new rows: "auto" has the smallest leave-one-out error of the coordinates of the training
-        rows. 0.95 is the number of [1]_; where rows are much farther apart than that, the network takes the nearest row's
-        coordinates.
+        Spread of the network for new rows: "auto" has the smallest leave-one-out error of the coordinates of the
+        training rows. 0.95 is the number of [1]_; where rows are much farther apart than that, the network takes the
+        nearest row's coordinates.
     n_landmarks : "auto", int or None, default="auto"
         Rows from which paths are measured; None is all rows, exact, for O(n^2) memory. "auto" is all rows up to 4,000,
         beyond that the larger of 5 sqrt(n) and 10 `n_components`.
@@ -120,8 +120,8 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     References
     ----------
-    .. [1] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with SVM
-       manifold learning", ICANNGA 2009, LNCS 5495.
+    .. [1] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with
+       SVM manifold learning", ICANNGA 2009, LNCS 5495.
     .. [2] X. Geng, D. Zhan and Z. Zhou, "Supervised nonlinear dimensionality reduction for visualization and
        classification", IEEE Transactions on Systems, Man, and Cybernetics B 35(6), 2005.
     .. [3] V. de Silva and J. Tenenbaum, "Sparse multidimensional scaling using landmark points", Stanford, 2004.
@@ -268,8 +268,8 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             return np.arange(n)
         if 16.0 * n * count > memory and n > 1000:
             raise ValueError(
-                f"path lengths from {count:,} landmarks expected {16e-9 * n * count:.3g} GB of memory, and found a budget "
-                f"of {memory * 1e-9:.3g} GB: pass a smaller n_landmarks, or raise memory"
+                f"path lengths from {count:,} landmarks expected {16e-9 * n * count:.3g} GB of memory, and found a "
+                f"budget of {memory * 1e-9:.3g} GB: pass a smaller n_landmarks, or raise memory"
             )
         random = check_random_state(self.random_state).permutation(n)
         by_class = random[np.argsort(label[random], kind="stable")]
@@ -281,8 +281,8 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         S = np.asarray(self.class_distances, dtype=np.float64)
         if S.shape != (n_classes, n_classes):
             raise ValueError(
-                f"class_distances expected shape ({n_classes}, {n_classes}), a row and a column per class in the order of "
-                f"classes_, and found shape {S.shape}"
+                f"class_distances expected shape ({n_classes}, {n_classes}), a row and a column per class in the "
+                f"order of classes_, and found shape {S.shape}"
             )
         between = S[~np.eye(n_classes, dtype=bool)]
         if not (np.all(np.isfinite(between)) and np.all(between > 0) and np.allclose(S, S.T)):

@@ -56,8 +56,8 @@ def classical(D: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
 def from_landmarks(D: np.ndarray, landmarks: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """The same from the path lengths of some rows to all, shape (n_landmarks, n) (de Silva and Tenenbaum 2004).
 
-    Landmarks are scaled classically; any other point has the coordinates that the squared lengths to the landmarks imply,
-    -1/2 L^(-1/2) V' (d^2 - mean d^2). At last the points are centred and turned to their principal axes.
+    Landmarks are scaled classically; any other point has the coordinates that the squared lengths to the landmarks
+    imply, -1/2 L^(-1/2) V' (d^2 - mean d^2). At last the points are centred and turned to their principal axes.
     """
     own = D[:, landmarks]
     values, vectors = largest_eigenvalues(centred(own), m)
@@ -83,8 +83,8 @@ def residual_variance(D: np.ndarray, rows: np.ndarray, z: np.ndarray) -> float:
     some = evenly(len(rows), SOME_ROWS)
     lengths, distances = D[some], cdist(z[rows[some]], z)
     lengths, distances = lengths - lengths.mean(), distances - distances.mean()
-    spread = np.sqrt(np.vdot(lengths, lengths) * np.vdot(distances, distances))
-    return float(1 - (np.vdot(lengths, distances) / spread) ** 2) if spread > 0 else 0.0
+    a, b = np.linalg.norm(lengths), np.linalg.norm(distances)
+    return float(1 - np.vdot(lengths / a, distances / b) ** 2) if a > 0 and b > 0 else 0.0
 
 
 def trustworthiness(X: Any, z: np.ndarray, n_threads: int) -> float:

@@ -39,11 +39,13 @@ CONSTRAINTS = {
     "scaling": (Name(("unit", "svm-multiclass")),),
     **{name: RUN[name] for name in RUN if name not in ("memory", "warm_start")},
 }
+FEW = 5000  # numbers in all rows, times classes, up to which the problem is solved to rounding: it costs nothing
+ROUNDING = 1e-9  # violation that is called so in the sweeps, in units of the largest loss
 TIGHTEN = 0.05  # of the tolerance of one attempt for the next, until the gap is small enough
 WHAT_TO_DO = {
     "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol",
     "time_limit": "raise time_limit, lower C or accept a larger tol",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or accept a larger tol",
+    "stalled": "rounding leaves nothing to gain: scale the columns of X, lower C or accept a larger tol",
     "interrupted": "the model is the best so far",
 }
 
@@ -85,7 +87,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class.
     tol : float, default=1e-3
-        Relative duality gap to reach.
+        Relative duality gap to reach; very small problems are solved to rounding.
     max_iter : int, default=10_000
         Largest number of rounds of cutting planes, or of sweeps through the rows.
     time_limit : float, default=None
@@ -252,7 +254,8 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             oracle, caps = joint_maps.one_slack(outputs, strength), np.ones(1)
         limits = dict(tol=self.tol, max_iter=self.max_iter, time_limit=self.time_limit)
-        return minimise(oracle, outputs.size, caps, **limits, progress=progress)
+        polish = outputs.size * len(strength) <= FEW
+        return minimise(oracle, outputs.size, caps, **limits, progress=progress, polish=polish)
 
     def _sweeps(self, X, rows, label, loss, strength, ones, progress) -> tuple[Answer, np.ndarray]:
         """Exact steps on one row after the other, at smaller and smaller tolerances until the gap is small enough."""
@@ -267,10 +270,13 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 threads=threads(self.n_jobs), random_state=self.random_state, target=loss, D=D, progress=progress,
             )  # fmt: skip
             n_iter += s.n_iter
-            if s.status != "solved" or s.duality_gap <= self.tol or n_iter >= self.max_iter:
+            done = s.duality_gap <= self.tol and (tol < ROUNDING * loss.max() or X.shape[1] * D.size > FEW)
+            if s.status != "solved" or done or n_iter >= self.max_iter:
                 break
             tol *= TIGHTEN
-        status = "solved" if s.duality_gap <= self.tol else "max_iter" if s.status == "solved" else s.status
+        status = "max_iter" if s.status == "solved" else s.status
+        if s.duality_gap <= self.tol and status != "interrupted":
+            status = "solved"
         W = np.column_stack((s.weights, s.intercept)) if ones else s.weights
         error = KeyboardInterrupt() if s.signalled else None
         answer = Answer(W.ravel(), status, n_iter, s.primal_objective, s.dual_objective, [s.duality_gap], 0, error)
@@ -306,7 +312,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of the classes, of shape (n_samples, n_classes); for two classes `f_1 - f_0`, of shape (n_samples,)."""
+        """Scores of the classes, shape (n_samples, n_classes); for two classes `f_1 - f_0`, shape (n_samples,)."""
         check_is_fitted(self)
         if self.joint_map is not None:
             raise AttributeError("a joint_map has no scores of classes: use predict")
