@@ -3,6 +3,7 @@
 from .core_vector import CoreVectorSVC
 from .displays import SensitivityDisplay, SupportVectorDisplay, WeightDisplay
 from .enclosing_ball import EnclosingBall
+from .embedding_display import EmbeddingDisplay
 from .grnn import GRNNRegressor
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
@@ -38,3 +39,4 @@ __all__ = [
     "save_model",
     "sensitivity_map",
 ]
+__all__ = ["EmbeddingDisplay", "GRNNRegressor", "JointSVC", "StructuredSVC", "SupervisedIsomap", "__version__"]

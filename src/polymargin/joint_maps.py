@@ -103,8 +103,8 @@ class Mapped:
         b = np.asarray(self.map.loss(self.y, z), dtype=np.float64)
         if np.any(b < 0) or b.shape != (self.own.shape[0],):
             raise ValueError(
-                f"joint_map.loss expected numbers >= 0 of shape ({self.own.shape[0]},), and found shape {b.shape} and a "
-                f"least value of {b.min():g}"
+                f"joint_map.loss expected numbers >= 0 of shape ({self.own.shape[0]},), and found shape {b.shape} and "
+                f"a least value of {b.min():g}"
             )
         gap = self.own - self.map.features(self.X, z)
         gap = gap.toarray() if sp.issparse(gap) else np.asarray(gap, dtype=np.float64)

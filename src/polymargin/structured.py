@@ -53,7 +53,8 @@ WHAT_TO_DO = {
 class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     r"""Linear structured support vector machine: a loss of its own for every pair of classes.
 
-    With the scores :math:`f_c(x) = \langle w_c, x \rangle + b_c` and the loss :math:`\Delta(y, c)` of predicting c for y:
+    With the scores :math:`f_c(x) = \langle w_c, x \rangle + b_c` and the loss :math:`\Delta(y, c)` of predicting c for
+    y:
 
     .. math::
 
@@ -69,18 +70,18 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         Weight of the losses.
     loss_matrix : array-like of shape (n_classes, n_classes), default=None
-        :math:`\Delta`, row y and column c in the order of `classes_`, with zeros on the diagonal: costs, or distances in a
-        tree of classes. None is 1 for all wrong classes.
+        :math:`\Delta`, row y and column c in the order of `classes_`, with zeros on the diagonal: costs, or distances
+        in a tree of classes. None is 1 for all wrong classes.
     rescaling : {"margin", "slack"}, default="margin"
         What the loss scales.
     algorithm : {"auto", "one-slack", "n-slack"}, default="auto"
-        Cutting planes with one slack [2]_ or one slack per row [1]_. "auto" is exact steps on one row after the other in
-        weight space for margin rescaling, and one-slack for slack rescaling and for a `joint_map`.
+        Cutting planes with one slack [2]_ or one slack per row [1]_. "auto" is exact steps on one row after the other
+        in weight space for margin rescaling, and one-slack for slack rescaling and for a `joint_map`.
     intercept : {"auto", "none", "regularised"}, default="auto"
         "regularised" adds a column of ones to X; "auto" is "regularised". Not used with a `joint_map`.
     scaling : {"unit", "svm-multiclass"}, default="unit"
-        "svm-multiclass" is the scale of Joachims' SVM-multiclass: the loss times 100, and C divided by the number of rows
-        (the sum of weights). It has no intercept: pass `intercept="none"` to reproduce its figures.
+        "svm-multiclass" is the scale of Joachims' SVM-multiclass: the loss times 100, and C divided by the number of
+        rows (the sum of weights). It has no intercept: pass `intercept="none"` to reproduce its figures.
     joint_map : object, default=None
         A joint feature map of your own, with its loss and its argmax: see `polymargin.joint_maps.JointMap`. X and y are
         then passed on as they are, and may be any sequences; `loss_matrix` and `class_weight` are not used.
@@ -126,11 +127,11 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    .. [1] I. Tsochantaridis, T. Joachims, T. Hofmann and Y. Altun, "Large margin methods for structured and interdependent
-       output variables", JMLR 6, 2005.
+    .. [1] I. Tsochantaridis, T. Joachims, T. Hofmann and Y. Altun, "Large margin methods for structured and
+       interdependent output variables", JMLR 6, 2005.
     .. [2] T. Joachims, T. Finley and C.-N. Yu, "Cutting-plane training of structural SVMs", Machine Learning 77, 2009.
-    .. [3] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with SVM
-       manifold learning", ICANNGA 2009, LNCS 5495.
+    .. [3] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with
+       SVM manifold learning", ICANNGA 2009, LNCS 5495.
 
     Examples
     --------
@@ -289,13 +290,13 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             loss = np.array(self.loss_matrix, dtype=np.float64)
             if loss.shape != (n_classes, n_classes):
                 raise ValueError(
-                    f"loss_matrix expected shape ({n_classes}, {n_classes}), a row and a column per class in the order of "
-                    f"classes_, and found shape {loss.shape}"
+                    f"loss_matrix expected shape ({n_classes}, {n_classes}), a row and a column per class in the "
+                    f"order of classes_, and found shape {loss.shape}"
                 )
             if not np.all(np.isfinite(loss) & (loss >= 0)) or np.any(np.diag(loss)) or not np.any(loss):
                 raise ValueError(
-                    "loss_matrix expected finite numbers >= 0, zeros on the diagonal and something else off it, and found "
-                    "others: entry [y, c] is the loss of predicting c for y"
+                    "loss_matrix expected finite numbers >= 0, zeros on the diagonal and something else off it, and "
+                    "found others: entry [y, c] is the loss of predicting c for y"
                 )
         return 100.0 * loss if self.scaling == "svm-multiclass" else loss
 
@@ -307,8 +308,8 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _summary(self) -> str:
         return (
-            f"StructuredSVC ended with status {self.status_!r} after {self.n_iter_:,} rounds and {self.fit_seconds_:.3g} s, "
-            f"with a duality gap of {self.duality_gap_:.1e} (tol={self.tol:g})"
+            f"StructuredSVC ended with status {self.status_!r} after {self.n_iter_:,} rounds and "
+            f"{self.fit_seconds_:.3g} s, with a duality gap of {self.duality_gap_:.1e} (tol={self.tol:g})"
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
