@@ -12,11 +12,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import SVC
 
 from ..datasets import Dataset, load
 from ..joint import JointSVC
+from ..reductions import OneVsRestSVC, PairwiseSVC
 
 LARGE = 3000  # rows from which on kernels are float32
 SEED = 0  # of every split and draw; the papers print none
@@ -40,27 +39,14 @@ def folds(y: np.ndarray, n: int = 10, seed: int = SEED) -> list[tuple[np.ndarray
         return list(StratifiedKFold(n, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
 
 
-def one_vs_rest(**parameters: Any) -> OneVsRestClassifier:
-    return OneVsRestClassifier(SVC(cache_size=500, **parameters))
-
-
 METHODS: dict[str, Callable[..., Any]] = {
     "scatter": lambda **p: JointSVC("scatter", **p),
     "crammer-singer": lambda **p: JointSVC("crammer-singer", **p),
     "kesler, linear cost": lambda **p: JointSVC("kesler", **p),
     "kesler, quadratic cost": lambda **p: JointSVC("kesler", loss="squared_hinge", **p),
-    "one-vs-rest": one_vs_rest,
-    "one-vs-one": lambda **p: SVC(cache_size=500, **p),
+    "one-vs-rest": OneVsRestSVC,
+    "one-vs-one": PairwiseSVC,
 }
-
-
-def n_support(model: Any) -> int:
-    """How many training patterns the model keeps, each counted once."""
-    if isinstance(model, JointSVC):
-        return int(model.n_support_.sum())
-    if hasattr(model, "estimators_"):
-        return len(np.unique(np.concatenate([e.support_ for e in model.estimators_])))
-    return len(model.support_)
 
 
 def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
@@ -71,16 +57,10 @@ def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
 
 
 def path(method: str, K: np.ndarray, y: np.ndarray, Cs: Sequence[float]) -> Iterator[Any]:
-    """Models fitted to one kernel matrix along increasing C; joint machines start from the last solution."""
-    model = None
+    """Models fitted to one kernel matrix along increasing C, each from the solution of the last."""
+    model = METHODS[method](kernel="precomputed", warm_start=True, n_jobs=1 if len(K) < 2000 else None)
     for C in Cs:
-        if isinstance(model, JointSVC):
-            model.set_params(C=C)
-        else:
-            model = METHODS[method](C=C, kernel="precomputed")
-            if isinstance(model, JointSVC):
-                model.set_params(warm_start=True, n_jobs=1 if len(K) < 2000 else None)
-        yield fitted(model, K, y)
+        yield fitted(model.set_params(C=C), K, y)
 
 
 def evaluator(

@@ -16,13 +16,15 @@ from rich.console import Console
 
 from ..checks import nearest
 from ..datasets import DatasetNotFound
-from . import criteria_tables, kesler, report, scatter_tables
+from . import core_vector, criteria_tables, isomap, kesler, report, scatter_tables
 from .exhibit import Exhibit, LeftOut, compare
 
 PAPERS = {
     "scatter": scatter_tables.EXHIBITS,
     "kesler": kesler.EXHIBITS,
     "criteria": criteria_tables.EXHIBITS,
+    "core-vector": core_vector.EXHIBITS,
+    "isomap": isomap.EXHIBITS,
 }
 
 
