@@ -2,8 +2,8 @@
 
 from .core_vector import CoreVectorSVC
 from .displays import SensitivityDisplay, SupportVectorDisplay, WeightDisplay
-from .enclosing_ball import EnclosingBall
 from .embedding_display import EmbeddingDisplay
+from .enclosing_ball import EnclosingBall
 from .grnn import GRNNRegressor
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CoreVectorSVC",
+    "EmbeddingDisplay",
     "EnclosingBall",
     "GRNNRegressor",
     "JointSVC",
@@ -39,4 +40,3 @@ __all__ = [
     "save_model",
     "sensitivity_map",
 ]
-__all__ = ["EmbeddingDisplay", "GRNNRegressor", "JointSVC", "StructuredSVC", "SupervisedIsomap", "__version__"]
