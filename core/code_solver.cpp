@@ -17,6 +17,18 @@ constexpr double kPolishedTol = 1e-12;
 constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
 constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
 
+ColumnSolution at_start(const Coefficients& start, Index column, Status status) {
+  const Span<const Index> at = start.rows(column);
+  const Span<const double> b = start.values(column);
+  ColumnSolution out;
+  out.at.assign(at.begin(), at.end());
+  out.b.assign(b.begin(), b.end());
+  out.violation = 2;
+  out.primal = std::numeric_limits<double>::infinity();
+  out.status = status;
+  return out;
+}
+
 // Columns in turn, by as many workers as there are threads. A worker keeps its unfinished column from one slice of time to the next, and
 // between slices the thread that called asks whether to go on.
 template <class T>
@@ -102,15 +114,7 @@ class Columns {
       out_[w.column] = w.work.solution(set_.tol);
       out_[w.column].status = status;
     }
-    for (Index l = std::min(next_.load(), p_.columns()); l < p_.columns(); ++l) {
-      const Span<const Index> at = start_.rows(l);
-      const Span<const double> b = start_.values(l);
-      out_[l].at.assign(at.begin(), at.end());
-      out_[l].b.assign(b.begin(), b.end());
-      out_[l].violation = 2;
-      out_[l].primal = std::numeric_limits<double>::infinity();
-      out_[l].status = status;
-    }
+    for (Index l = std::min(next_.load(), p_.columns()); l < p_.columns(); ++l) out_[l] = at_start(start_, l, status);
   }
 
   const CodeProblem& p_;
@@ -126,6 +130,12 @@ class Columns {
 };
 
 }  // namespace
+
+std::vector<ColumnSolution> unsolved(const CodeProblem& problem, const Coefficients& start, Status status) {
+  std::vector<ColumnSolution> out;
+  for (Index l = 0; l < problem.columns(); ++l) out.push_back(at_start(start, l, status));
+  return out;
+}
 
 Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial) {
   const double n = static_cast<double>(p.rows()), gram = bytes * n * n;

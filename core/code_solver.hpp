@@ -21,6 +21,9 @@ struct Coefficients {
 enum class Hold { all, classes, nothing };
 Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double memory, int threads, bool serial);
 
+// Columns that were not begun: the start as it is.
+std::vector<ColumnSolution> unsolved(const CodeProblem& problem, const Coefficients& start, Status status);
+
 // From `start`, which may be empty. max_iter counts the steps of one column.
 template <class T>
 std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const SharedValues<T>& shared,

@@ -98,8 +98,8 @@ void ColumnSmo<T>::step() {
   Pick best;
   for (std::size_t q = 0; q < parts_.size(); ++q) {
     const Index at = parts_[q].at;
-    const Pick pick = pass.group_second(G_.data() + at, row(i, q), gi, diagonal_[i], down_.data() + at,
-                                        diagonal_.data() + at, 0, parts_[q].padded);
+    const Pick pick = pass.pair_second(G_.data() + at, row(i, q), gi, diagonal_[i], down_.data() + at,
+                                       diagonal_.data() + at, parts_[q].padded);
     if (pick.at >= 0 && pick.key > best.key) best = pick, best.at += at;
   }
   const Index j = best.at;

@@ -455,7 +455,8 @@ void KernelBlocks<T>::block(Span<const Index> rows, const Columns& cols, T* out,
 }
 
 template <class T>
-void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team) const {
+void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team,
+                           const std::function<bool()>& stop) const {
   const Index n = rows.size;
   if (n == 0) return;
   if (kernel_.kind == KernelKind::precomputed || kernel_.kind == KernelKind::callable)
@@ -466,7 +467,7 @@ void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team)
   auto one = [&](Index task) {
     const Index from = (strips - 1 - task / parts) * step, to = std::min(from + step, n);
     const Index top = task % parts * 8 * kRows, bottom = std::min(top + 8 * kRows, to);
-    if (top >= to) return;
+    if (top >= to || (stop && stop())) return;
     Scratch& s = scratch();
     set_columns(rows.sub(from, to), s);
     T* tile = s.mirror.get(kRows * step);

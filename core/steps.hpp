@@ -33,6 +33,8 @@ struct Steps {
   Range (*group_first)(const T* G, const T* up, const T* down, Index begin, Index end);
   // The k that may fall with the largest (G_k - gi)^2 / (Q_ii + Q_kk - 2 Q_ik).
   Pick (*group_second)(const T* G, const T* Qi, T gi, T dii, const T* down, const T* diagonal, Index begin, Index end);
+  // The same to a few digits, which is as good a choice; n is a multiple of kLanes.
+  Pick (*pair_second)(const T* G, const T* Ki, T gi, T dii, const T* down, const T* diagonal, Index n);
   // G += t (Ki - Kj), then the range of the gradient as group_first gives it; n is a multiple of kLanes.
   Range (*pair_step)(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down, Index n);
   // G[k] += sum_r coef[r] row_r[k] for k in [begin, end)

@@ -1,9 +1,10 @@
 // Compiled once per instruction set with VECTOR_BYTES set; only plain functions in a namespace of its own, no STL, so that no
 // inline function of another file is ever taken from here.
-#include "steps.hpp"
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
+
+#include "steps.hpp"
 
 namespace polymargin {
 namespace POLYMARGIN_ISA {
@@ -183,6 +184,35 @@ Pick group_second(const T* G, const T* Qi, T gi, T dii, const T* down, const T* 
   return pick;
 }
 
+// 1 / x to about twelve bits where the processor has that, else exactly.
+inline V<double> about_inverse(V<double> x) { return 1.0 / x; }
+inline V<float> about_inverse(V<float> x) {
+#if defined(__AVX512F__) && VECTOR_BYTES == 64
+  return (V<float>)_mm512_rcp14_ps((__m512)x);
+#elif defined(__AVX2__) && VECTOR_BYTES == 32
+  return (V<float>)_mm256_rcp_ps((__m256)x);
+#else
+  return 1.0f / x;
+#endif
+}
+
+template <class T>
+Pick pair_second(const T* G, const T* Ki, T gi, T dii, const T* down, const T* diagonal, Index n) {
+  const V<T> tiny = all<T>(T(1e-12));
+  V<T> best = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  for (Index k = 0; k < n; k += W<T>, now += step) {
+    const V<T> diff = vmax<T>(load(G + k) - load(down + k) - gi, V<T>{});
+    const V<T> quad = vmax<T>(dii + load(diagonal + k) - T(2) * load(Ki + k), tiny);
+    const V<T> key = diff * diff * about_inverse(quad);
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  return best_lane<T>(best, at);
+}
+
 template <class T>
 Range pair_step(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down, Index n) {
   V<T> low = all<T>(T(kBlocked)), high = all<T>(T(-kBlocked));
@@ -337,9 +367,8 @@ Lowest shift(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same,
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>,     box_second<T>, update<T>,   group_first<T>,
-                            group_second<T>,  pair_step<T>,  add_rows<T>, margins<T>,
-                            worst_example<T>, own_scores<T>, shift<T>};
+constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,  group_first<T>,   group_second<T>, pair_second<T>,
+                            pair_step<T>, add_rows<T>,   margins<T>, worst_example<T>, own_scores<T>,   shift<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

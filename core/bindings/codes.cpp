@@ -1,13 +1,15 @@
 // Binary machines by code: the solver of all columns on shared kernel values, and their scores.
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "arguments.hpp"
 #include "code_scores.hpp"
 #include "code_solver.hpp"
+#include "watch.hpp"
 
 namespace polymargin {
 namespace {
@@ -167,27 +169,37 @@ class CodeSolver {
     if (hold == Hold::all && !shared.gram.values)
       v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", n_ * n_ + kLanes);
     const nb::gil_scoped_release free;
-    const auto start = std::chrono::steady_clock::now();
+    Watch watch(settings);
+    Solution state;
+    std::atomic<bool> halted{false};
+    const std::thread::id caller = std::this_thread::get_id();
+    const auto stop = [&] {  // only the thread that called may ask Python
+      if (!halted && std::this_thread::get_id() == caller && watch.halted(state, 2, 0)) halted = true;
+      return halted.load();
+    };
     if (hold == Hold::all && !shared.gram.values) {
       std::fill(v.made.data() + n_ * n_, v.made.data() + n_ * n_ + kLanes, T(0));
-      v.K->gram(span(rows_), v.made.data(), n_, team_);
-      v.hold(v.made.data(), n_);
+      v.K->gram(span(rows_), v.made.data(), n_, team_, stop);
+      if (!halted) v.hold(v.made.data(), n_);
     }
+    if (hold == Hold::classes && shared.own.empty()) {
+      std::vector<std::unique_ptr<T[]>> own;
+      for (Index c = 0; c < p.classes() && !halted; ++c) {
+        const Index from = p.segments[c], size = p.segments[c + 1] - from;
+        own.emplace_back(new T[size * size + kLanes]);
+        std::fill_n(own.back().get() + size * size, kLanes, T(0));
+        v.K->gram(span(rows_).sub(from, from + size), own.back().get(), size, team_, stop);
+      }
+      if (!halted) shared.own = std::move(own);
+    }
+    if (halted) return unsolved(p, begin, state.status);
     if (shared.diagonal.empty()) {
       shared.diagonal.resize(n_);
       v.K->diagonal(span(rows_), shared.diagonal.data());
     }
-    if (hold == Hold::classes && shared.own.empty()) {
-      for (Index c = 0; c < p.classes(); ++c) {
-        const Index from = p.segments[c], size = p.segments[c + 1] - from;
-        shared.own.emplace_back(new T[size * size + kLanes]);
-        std::fill_n(shared.own.back().get() + size * size, kLanes, T(0));
-        v.K->gram(span(rows_).sub(from, from + size), shared.own.back().get(), size, team_);
-      }
-    }
-    shared.K = v.K.get(), shared.rows = span(rows_);
+    if (v.K) shared.K = v.K.get(), shared.rows = span(rows_);
     shared.memory = memory_ / team_.size();
-    settings.time_limit -= std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    settings.time_limit = watch.left();
     return solve_columns<T>(p, shared, begin, settings, team_);
   }
 

@@ -102,7 +102,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 rows,
                 y_used,
                 len(classes),
-                code,
+                self._columns(code),
                 kernel,
                 upper=strength if form.box else np.full(len(rows), np.inf),
                 ridge=1 / strength if form.ridge else np.zeros(len(rows)),
@@ -128,13 +128,11 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
         return self
 
-    # --- the fitted model ---
+    def _columns(self, code: np.ndarray) -> np.ndarray:
+        """The code as the core takes it."""
+        return code
 
-    @property
-    def code_(self) -> np.ndarray:
-        """What each class is in each machine: 1, -1, or 0 for not at all."""
-        check_is_fitted(self)
-        return self._columns
+    # --- the fitted model ---
 
     def _set_columns(self, X: Any, rows: np.ndarray, code: np.ndarray, out: dict[str, Any]) -> None:
         used, number = np.unique(out["indices"], return_inverse=True)
@@ -142,7 +140,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
         self.dual_coef_ = sp.csr_array((out["values"], number, out["indptr"]), shape=(len(out["bias"]), len(used)))
         self.intercept_ = out["bias"]
-        self._columns = code
+        self.code_ = code
         self.rho_ = 1.0
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
@@ -171,9 +169,9 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
 
     def _last_columns(self, n: int, code: np.ndarray) -> sp.csr_array | None:
         """The coefficients of the last fit over all n rows, if that fit had this code and as many rows."""
-        if not self.warm_start or not hasattr(self, "_columns") or self.shape_fit_[0] != n:
+        if not self.warm_start or not hasattr(self, "code_") or self.shape_fit_[0] != n:
             return None
-        if not np.array_equal(code, self._columns):
+        if not np.array_equal(code, self.code_):
             return None
         last = self.dual_coef_
         return sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(last.shape[0], n))
@@ -265,7 +263,7 @@ def solve_columns(
     rows: np.ndarray,
     y: np.ndarray,
     n_classes: int,
-    code: np.ndarray,
+    columns: np.ndarray,
     kernel: dict[str, Any],
     *,
     upper: np.ndarray,
@@ -281,7 +279,8 @@ def solve_columns(
 ) -> dict[str, Any]:
     """Solve all columns on ``X[rows]`` with class indices ``y``; coefficients come back in the order of ``rows``.
 
-    ``start`` has a row per column of the code and a column per row of X.
+    ``columns`` is a code, int8 with a row per class, or int64 pairs of classes. ``start`` has a row per column of the
+    code and a column per row of X.
     """
     deadline = time.monotonic() + time_limit
     order = np.argsort(y, kind="stable")
@@ -302,7 +301,7 @@ def solve_columns(
         )  # fmt: skip
         left = max(deadline - time.monotonic(), 0.0)
         ask = None if progress is None else stop
-        out = core.solve(np.ascontiguousarray(code), upper[order], ridge[order], begin, tol, max_iter, left, ask)
+        out = core.solve(np.ascontiguousarray(columns), upper[order], ridge[order], begin, tol, max_iter, left, ask)
         return out | {"evaluations": core.evaluations}
 
     out = attempt(dtype, begin)

@@ -1,0 +1,235 @@
+"""One-versus-one against its peers: python -m benchmarks.pairwise [names...] [--solvers ...] [--out results.csv]
+
+PairwiseSVC, scikit-learn's SVC, sklearnex's SVC in float64 and float32 and LIBSVM's own binding solve the same problem:
+the same rows, RBF kernel, C, gamma and tolerance (1e-3). Each runs in a process of its own, one after another, with a
+time limit. Times are medians where a call is short.
+
+The floor of a fit is the time of the kernel values that it cannot do without, at the rate at which the core computes a
+kernel matrix of some of the rows: half of the matrix, or the rows of the support vectors in full where these are fewer.
+`floor x` is how many times that the fit took.
+
+    digits, letter, usps, mnist10k, mnist     real sets, scaled as in datasets.py; mnist10k has the first 10,000 rows
+    classes       20,000 rows, 50 features, ten classes of make_classification (20 informative features), standardised
+    gaussians     100,000 rows of ten Gaussians in 5 dimensions, centres 6 from the origin
+    circle        1,000 classes on a circle, 5 rows each
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from . import datasets, objective
+from .run import machine as this_computer
+
+# --- data: (set, C, gamma) ---
+
+
+def classes():
+    from sklearn.datasets import make_classification
+
+    X, y = make_classification(
+        25_000, 50, n_informative=20, n_redundant=10, n_classes=10, n_clusters_per_class=1, flip_y=0.01, random_state=2
+    )
+    order = np.random.default_rng(2).permutation(len(y))
+    X, y = X[order], y[order]
+    X = (X - X[:20_000].mean(axis=0)) / X[:20_000].std(axis=0)
+    return datasets.Dataset("classes", X[:20_000], y[:20_000], X[20_000:], y[20_000:])
+
+
+def gaussians():
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((10, 5))
+    centres *= 6 / np.linalg.norm(centres, axis=1, keepdims=True)
+    y = rng.integers(10, size=125_000)
+    X = centres[y] + rng.standard_normal((len(y), 5))
+    return datasets.Dataset("gaussians", X[:100_000], y[:100_000], X[100_000:], y[100_000:])
+
+
+def first(D, n):
+    return datasets.Dataset(D.name, D.X_train[:n], D.y_train[:n], D.X_test, D.y_test)
+
+
+SETS = {
+    "digits": (lambda: datasets.load("digits"), 10.0, 0.02),
+    "letter": (lambda: datasets.load("letter"), 10.0, 2.0),
+    "usps": (lambda: datasets.load("usps"), 10.0, 0.05),
+    "mnist10k": (lambda: first(datasets.stored("mnist", 0, False), 10_000), 10.0, 0.02),
+    "mnist": (lambda: datasets.stored("mnist", 0, False), 10.0, 0.02),
+    "classes": (classes, 1.0, 0.02),
+    "gaussians": (gaussians, 1.0, 0.2),
+    "circle": (lambda: datasets.load("tight-1000"), 10.0, 1.0),
+}
+
+
+# --- who takes part: (dtype of the rows, estimator) ---
+
+
+def ours(C, gamma):
+    from polymargin import PairwiseSVC
+
+    return PairwiseSVC(C, gamma=gamma)
+
+
+def sklearn(C, gamma):
+    from sklearn.svm import SVC
+
+    return SVC(C=C, gamma=gamma, cache_size=1000)
+
+
+def onedal(C, gamma):
+    from sklearnex.svm import SVC
+
+    return SVC(C=C, gamma=gamma, cache_size=1000)
+
+
+class Libsvm:
+    def __init__(self, C, gamma):
+        from libsvm import svmutil
+
+        self.lib, self.options = svmutil, f"-q -t 2 -c {C} -g {gamma} -m 1000"
+
+    def fit(self, X, y):
+        problem = self.lib.svm_problem(np.asarray(y, dtype=float), X)
+        self.model = self.lib.svm_train(problem, self.lib.svm_parameter(self.options))
+        self.support_ = self.model.get_sv_indices()
+        return self
+
+    def predict(self, X):
+        return np.asarray(self.lib.svm_predict([], X, self.model, "-q")[0])
+
+
+OURS = "polymargin"
+SOLVERS = {
+    OURS: ("float32", ours),
+    "sklearn": ("float64", sklearn),
+    "onedal-32": ("float32", onedal),
+    "onedal-64": ("float64", onedal),
+    "libsvm": ("float64", Libsvm),
+}
+FIELDS = (
+    *("date", "dataset", "n", "n_test", "d", "classes", "solver", "C", "gamma", "status", "reason"),
+    *("fit_seconds", "fit_runs", "predict_seconds", "predict_runs", "rows_per_second", "accuracy", "n_support"),
+    *("gap", "steps", "stop", "cpu_seconds", "kernel_values", "floor_seconds", "cpu", "cores", "versions"),
+)
+
+
+def floor_seconds(D, gamma, n_support):
+    """Seconds of min(n^2 / 2, n_support n) kernel values at the rate of the core, all threads."""
+    from polymargin import _core
+    from polymargin.resources import threads
+
+    X = np.ascontiguousarray(D.X_train, dtype=np.float32)
+    n = len(X)
+    some = np.arange(0, n, max(1, n // 4096))[:4096]
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        _core.gram(X, {"kind": "rbf", "gamma": gamma}, some, "float32", threads(None))
+        seconds.append(time.perf_counter() - start)
+    return min(seconds) * min(n * n / 2, n_support * n) / (len(some) ** 2 / 2)
+
+
+def measure(name, solver):
+    """In the child: reports as lines of JSON."""
+
+    def report(facts):
+        print(json.dumps(facts), flush=True)
+
+    make, C, gamma = SETS[name]
+    D, (dtype, build) = make(), SOLVERS[solver]
+    n, d = D.X_train.shape
+    report(dict(n=n, n_test=len(D.y_test), d=d, classes=D.n_classes))
+    model = build(C, gamma)
+    objective.evaluate(model, D, dtype, report)
+    if solver == OURS:
+        X = np.ascontiguousarray(D.X_train, dtype=dtype)
+        start = time.process_time()
+        model.fit(X, D.y_train)
+        report({"cpu_seconds": time.process_time() - start, "kernel_values": int(model.n_kernel_evals_)})
+        report({"floor_seconds": floor_seconds(D, gamma, len(model.support_))})
+
+
+def child(name, solver, limit):
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.pairwise", "--child", name, solver]
+    process = subprocess.Popen(
+        command, cwd=Path(__file__).parent.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    status, reason = "ok", None
+    try:
+        out, err = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        out, err = process.communicate()
+        status, reason = "stopped", f"stopped after {limit:g} s"
+    facts = {}
+    for line in out.splitlines():
+        if line.startswith("{"):
+            facts.update(json.loads(line))
+    if status == "ok" and process.returncode:
+        status, reason = "error", (err.strip().splitlines() or [f"exit code {process.returncode}"])[-1][:200]
+    return {"status": status, "reason": reason, **facts}
+
+
+def show(results, console):
+    head = next(iter(results.values()))
+    title = f"{head['dataset']}: {head.get('n', 0):,} rows, {head.get('d')} features, {head.get('classes')} classes"
+    table = Table(title=title, title_justify="left")
+    for column in ("solver", "fit s", "predict s", "accuracy", "SVs", "fit x", "predict x", "floor x", ""):
+        table.add_column(column, justify="left" if column in ("solver", "") else "right")
+    mine = results.get(OURS, {})
+
+    def ratio(r, key):
+        return f"{r[key] / mine[key]:.3g}" if r.get(key) and mine.get(key) and r is not mine else ""
+
+    for solver, r in results.items():
+        floor = r.get("floor_seconds")
+        cells = [f"{r[k]:.4f}" if r.get(k) is not None else "-" for k in ("fit_seconds", "predict_seconds", "accuracy")]
+        support = f"{r['n_support']:,.0f}" if r.get("n_support") is not None else "-"
+        table.add_row(
+            *(solver, *cells, support, ratio(r, "fit_seconds"), ratio(r, "predict_seconds")),
+            *(f"{r['fit_seconds'] / floor:.2f}" if floor else "", r.get("reason") or ""),
+        )
+    console.print(table)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pairwise", description="one-versus-one and its peers")
+    parser.add_argument("names", nargs="*", help=f"data sets; default: {' '.join(SETS)}")
+    parser.add_argument("--solvers", default=",".join(SOLVERS), help="comma-separated, of %(default)s")
+    parser.add_argument("--limit", type=float, default=600, help="seconds for one solver on one set (600)")
+    parser.add_argument("--out", type=Path, default=Path("pairwise.csv"), help="CSV that rows are appended to")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        return measure(*args.names)
+    console = Console(width=120)
+    here = {"date": datetime.datetime.now().isoformat(timespec="seconds"), **this_computer()}
+    for name in args.names or SETS:
+        results = {}
+        for solver in args.solvers.split(","):
+            console.print(f"[dim]{name}: {solver} ...[/dim]")
+            facts = {"dataset": name, "solver": solver, "C": SETS[name][1], "gamma": SETS[name][2]}
+            results[solver] = {**facts, **child(name, solver, args.limit)}
+            new = not args.out.exists()
+            with args.out.open("a", newline="") as f:
+                writer = csv.DictWriter(f, FIELDS, extrasaction="ignore")
+                if new:
+                    writer.writeheader()
+                writer.writerow({**here, **results[solver]})
+        show(results, console)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    main()

@@ -1,0 +1,179 @@
+"""How reductions run: many rows, memory, threads, limits, interruptions and warm starts give the same machines."""
+
+import os
+
+import numpy as np
+import pytest
+from data_sets import blobs, digits, wine
+from oracles import rbf
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+from test_interrupt import CtrlC
+
+from polymargin import OneVsRestSVC, OutputCodeSVC, PairwiseSVC, _core
+from polymargin.reductions import pair_code
+
+SCHEMES = [PairwiseSVC(), OneVsRestSVC(), OutputCodeSVC(code="sparse", random_state=0)]
+schemes = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: type(s).__name__)
+
+
+def columns(scheme, X, y, Z, **parameters):
+    model = type(scheme)(**scheme.get_params()).set_params(**parameters).fit(X, y)
+    assert model.status_ == "solved" and model.kkt_violation_ <= model.tol
+    return model, model._column_scores(Z)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@schemes
+def test_threads_memory_and_order(scheme, loss, rng):
+    """600 rows of float64 are 2.9 MB: with 1 MB the machines of many classes work on active sets."""
+    X, y = digits()
+    X, y, Z = X[:600], y[:600], X[600:700]
+    run = dict(gamma=0.05, C=5.0, tol=1e-7, loss=loss)
+    model, F = columns(scheme, X, y, Z, n_jobs=1, **run)
+    for other in (dict(n_jobs=2), dict(n_jobs=1, memory="1MB"), dict(n_jobs=2, memory=1 << 20)):
+        again, G = columns(scheme, X, y, Z, **other, **run)
+        np.testing.assert_allclose(G, F, atol=1e-5)
+        assert again.primal_objective_ == pytest.approx(model.primal_objective_, rel=1e-6)
+        assert again.dual_objective_ == pytest.approx(model.dual_objective_, rel=1e-6)
+    order = rng.permutation(len(y))
+    np.testing.assert_allclose(columns(scheme, X[order], y[order], Z, **run)[1], F, atol=1e-5)
+
+
+def test_pairs_that_make_their_own_blocks():
+    """3,000 rows of float64 are more than is held whatever the code: every pair makes its own block."""
+    X, y = blobs([900, 700, 800, 600], 4, seed=3, spread=0.7)
+    model, F = columns(PairwiseSVC(), X, y, X, gamma=0.5, tol=1e-6)
+    assert model.n_kernel_evals_ <= 0.51 * len(y) ** 2 + 1000
+    svc = SVC(gamma=0.5, tol=1e-7, decision_function_shape="ovo").fit(X, y)
+    np.testing.assert_allclose(F, svc.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_active_sets_of_many_rows(loss):
+    """A pair of more than 6,144 rows works on an active set, and computes a small part of the kernel matrix."""
+    X, y = blobs([3300, 3200], 3, seed=5, spread=0.5)
+    K_cost = len(y) ** 2
+    model, f = columns(PairwiseSVC(), X, y, X[:500], gamma=0.5, tol=1e-4, loss=loss)
+    whole, g = columns(OneVsRestSVC(), X.astype(np.float64), y, X[:500], gamma=0.5, tol=1e-6, loss=loss, memory="2GB")
+    assert whole.n_kernel_evals_ < 0.6 * K_cost
+    if loss == "hinge":
+        assert model.n_kernel_evals_ < 0.4 * K_cost
+        svc = SVC(gamma=0.5, tol=1e-6).fit(X, y)
+        np.testing.assert_allclose(f[:, 0], svc.decision_function(X[:500]), atol=2e-3)
+    np.testing.assert_allclose(f, g, atol=2e-3)
+    assert model.duality_gap_ < 1e-3
+
+
+def test_float32_values_serve_the_default_tolerance():
+    X, y = blobs([800, 800, 800], 4, seed=2, spread=0.9)
+    a = PairwiseSVC(5.0, gamma=0.3).fit(X, y)
+    b = PairwiseSVC(5.0, gamma=0.3, tol=1e-6).fit(X, y)
+    assert a.dual_objective_ <= b.primal_objective_ and a.primal_objective_ >= b.dual_objective_
+    assert a.primal_objective_ == pytest.approx(b.primal_objective_, rel=1e-2)
+    assert np.abs(a.pair_decisions_(X) - b.pair_decisions_(X)).max() < 0.05
+
+
+@schemes
+def test_max_iter_and_warm_start(scheme):
+    X, y = blobs([150] * 4, 5, seed=0, spread=2.0)
+    whole = type(scheme)(**scheme.get_params()).set_params(C=100.0).fit(X, y)
+    model = type(scheme)(**scheme.get_params()).set_params(C=100.0, max_iter=20, warm_start=True)
+    with pytest.warns(ConvergenceWarning, match=f"{type(scheme).__name__}.*max_iter.*raise max_iter"):
+        model.fit(X, y)
+    half = model.dual_objective_
+    assert model.status_ == "max_iter" and half < whole.dual_objective_ and model.kkt_violation_ > model.tol
+    model.set_params(max_iter=10_000_000).fit(X, y)
+    assert model.status_ == "solved" and model.dual_objective_ > half
+    assert model.primal_objective_ == pytest.approx(whole.primal_objective_, rel=1e-2)
+    assert model.fit(X, y).n_iter_ <= whole.n_iter_ // 4
+
+
+def test_warm_start_from_another_c():
+    X, y = wine()
+    model = PairwiseSVC(10.0, gamma=0.3, tol=1e-8, warm_start=True).fit(X, y)
+    warm = model.set_params(C=1.0).fit(X, y).pair_decisions_(X)
+    np.testing.assert_allclose(warm, PairwiseSVC(1.0, gamma=0.3, tol=1e-8).fit(X, y).pair_decisions_(X), atol=1e-6)
+
+
+def endless(scheme, **parameters):
+    """A fit that takes very much longer than the test: noise, a huge C and a tiny tolerance."""
+    X, y = blobs([1000] * 3, 5, seed=0, spread=3.0)
+    model = type(scheme)(**scheme.get_params())
+    return model.set_params(C=1e6, tol=1e-10, **{"time_limit": 60.0, "n_jobs": 2, **parameters}), X, y
+
+
+@schemes
+def test_time_limit_is_kept(scheme):
+    model, X, y = endless(scheme, time_limit=0.5)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model.fit(X, y)
+    assert model.fit_seconds_ > 0.4 and model.status_ == "time_limit"
+    assert model.decision_function(X[:5]).shape == (5, 3)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+@pytest.mark.parametrize("parameters", [dict(), dict(memory="1MB"), dict(n_jobs=1)], ids=str)
+@schemes
+def test_ctrl_c(scheme, parameters):
+    model, X, y = endless(scheme, **parameters)
+    with CtrlC(1.0) as ctrl_c, pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert ctrl_c.delay < 2.0
+    assert model.status_ == "interrupted" and model.kkt_violation_ > model.tol
+    F = model.decision_function(X[:50])
+    assert F.shape == (50, 3) and np.all(np.isfinite(F)) and len(model.predict(X[:5])) == 5
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+def test_ctrl_c_while_the_kernel_matrix_is_made():
+    X, y = blobs([7000] * 3, 600, seed=0, spread=3.0)
+    model = OneVsRestSVC(time_limit=60.0, n_jobs=1, memory="4GB")
+    with CtrlC(1.0) as ctrl_c, pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert ctrl_c.delay < 1.0
+    assert model.status_ == "interrupted" and len(model.predict(X[:5])) == 5
+
+
+# --- the core on a matrix that is held ---
+
+
+def test_a_held_matrix_serves_folds(rng):
+    """Rows with upper = 0 are as good as not there, and scores of left-out rows come from the matrix."""
+    X, y = wine()
+    X, y = X[np.argsort(y, kind="stable")], np.sort(y)
+    n, K = len(y), rbf(X, X, 0.3)
+    segments = np.concatenate([[0], np.cumsum(np.bincount(y))]).astype(np.int64)
+    flat = np.concatenate([K.ravel(), np.zeros(16)])
+    test = rng.permutation(n)[:40]
+    upper = np.full(n, 2.0)
+    upper[test] = 0
+    core = _core.CodeSolver.held(flat, segments, 1)
+    limits = dict(tol=1e-8, max_iter=10**7, time_limit=np.inf, stop=None)
+    out = core.solve(pair_code(3), upper, np.zeros(n), None, **limits)
+    F = core.scores(out["indptr"], out["indices"], out["values"], out["bias"], test.astype(np.int64))
+    train = np.setdiff1d(np.arange(n), test)
+    model = PairwiseSVC(2.0, kernel="precomputed", tol=1e-8).fit(K[np.ix_(train, train)], y[train])
+    np.testing.assert_allclose(F, model.pair_decisions_(K[np.ix_(test, train)]), atol=1e-6)
+    assert out["primal"].sum() == pytest.approx(model.primal_objective_, rel=1e-6)
+    again = core.solve(pair_code(3), upper, np.zeros(n), (out["indptr"], out["indices"], out["values"]), **limits)
+    assert again["n_iter"] <= out["n_iter"] // 10
+    with pytest.raises(ValueError, match="n \\* n \\+ 16"):
+        _core.CodeSolver.held(flat[:-1], segments, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (np.zeros((2, 1), np.int8), "a row per class"),
+        (np.full((3, 1), 2, np.int8), "entries -1, 0 and 1"),
+        (np.array([[0, 3]]), "must lie in"),
+        (np.array([[1, 1]]), "two classes"),
+        (np.zeros((3, 2)), "int8 matrix"),
+    ],
+)
+def test_codes_that_the_core_refuses(code, message):
+    flat = np.concatenate([np.eye(6).ravel(), np.zeros(16)])
+    core = _core.CodeSolver.held(flat, np.array([0, 2, 4, 6]), 1)
+    with pytest.raises((ValueError, IndexError), match=message):
+        core.solve(code, np.ones(6), np.zeros(6), None, 1e-3, 100, np.inf, None)
