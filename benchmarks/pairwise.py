@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.sparse import csr_matrix
 
 from . import datasets, objective
 from .run import machine as this_computer
@@ -100,13 +101,13 @@ class Libsvm:
         self.lib, self.options = svmutil, f"-q -t 2 -c {C} -g {gamma} -m 1000"
 
     def fit(self, X, y):
-        problem = self.lib.svm_problem(np.asarray(y, dtype=float), X)
+        problem = self.lib.svm_problem(np.asarray(y, dtype=float), csr_matrix(X))
         self.model = self.lib.svm_train(problem, self.lib.svm_parameter(self.options))
         self.support_ = self.model.get_sv_indices()
         return self
 
     def predict(self, X):
-        return np.asarray(self.lib.svm_predict([], X, self.model, "-q")[0])
+        return np.asarray(self.lib.svm_predict([], csr_matrix(X), self.model, "-q")[0])
 
 
 OURS = "polymargin"

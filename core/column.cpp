@@ -11,7 +11,7 @@ namespace {
 
 constexpr Index kFirstSet = 1024;  // least size of the first active set
 constexpr Index kStrip = 256;      // rows computed together
-constexpr Index kIdleStages = 20;  // without progress
+constexpr Index kIdleStages = 50;  // without progress
 
 // Bias, objectives and violation from the variables of a whole column and their gradient Kb + Rb - y.
 void certify(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
@@ -189,7 +189,7 @@ void Column<T>::first_set() {
     if (k % step == 0 || b_[k] != 0) set_.push_back(k);
   in_stage_ = over_ = false;
   n_stages_ = n_idle_ = 0;
-  best_ = kBlocked;
+  best_ = closest_ = kBlocked;
   violation_ = 2;
 }
 
@@ -221,11 +221,11 @@ bool Column<T>::closed(double tol) {
   if (n_stages_ == 0) return false;
   double objective = 0;
   for (Index k = 0; k < m; ++k) objective += 0.5 * b_[k] * (g_[k] - y_[k]);
-  if (objective < best_ - 1e-13 * std::abs(best_))
+  if (objective < best_ - 1e-14 * std::abs(best_) || violation_ < 0.99 * closest_)
     n_idle_ = 0;
   else if (++n_idle_ >= kIdleStages)
     return over_ = true;
-  best_ = std::min(best_, objective);
+  best_ = std::min(best_, objective), closest_ = std::min(closest_, violation_);
   const double middle = level();
   auto excess = [&](Index k) {
     return std::max(can_grow(k) ? middle - g_[k] : -kBlocked, can_fall(k) ? g_[k] - middle : -kBlocked);

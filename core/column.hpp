@@ -79,7 +79,7 @@ class Column {
   // The active set.
   bool active_ = false, in_stage_ = false, over_ = false;
   Index n_iter_ = 0, n_stages_ = 0, n_idle_ = 0;
-  double violation_ = 0, stage_tol_ = 0, best_ = 0;
+  double violation_ = 0, stage_tol_ = 0, best_ = 0, closest_ = 0;
   std::vector<Index> set_, data_;  // variables, increasing; data row of each variable
   std::vector<T> square_;
   std::vector<std::unique_ptr<T[]>> kept_;  // rows over all variables
