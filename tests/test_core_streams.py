@@ -140,7 +140,7 @@ def test_partial_fit_ends_close_to_the_batch_solution(data):
     assert a.sum() == pytest.approx(1)
     assert a @ Q @ a == pytest.approx(-model.dual_objective_, rel=1e-5)
     assert -whole.dual_objective_ * (1 - 1e-6) <= a @ Q @ a <= -whole.dual_objective_ * 1.05
-    assert model.score(X, y) > whole.score(X, y) - 0.02
+    assert model.score(X, y) > whole.score(X, y) - 0.05
 
 
 def test_partial_fit_on_one_batch_is_fit(data):

@@ -68,7 +68,111 @@ WHAT_TO_DO = {
 
 
 class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
-    r"""DOC"""
+    r"""Multiclass core vector machine: kernel classification of millions of rows with a certified gap.
+
+    One vector per class as label, one margin per row [1]_. With T classes, label vectors :math:`v_c`, weights
+    :math:`\omega_i` and the ridge :math:`r = 1/C` (or the paper's :math:`\nu \sum_i \omega_i`):
+
+    .. math:: \min_{W, \rho, \xi}\; \sum_c \|w_c\|^2 - 2 \rho + \frac1r \sum_i \omega_i \xi_i^2, \qquad
+        \langle v_{y_i}, W \phi(x_i) \rangle \ge \rho - \xi_i
+
+    Its dual, :math:`\min_\alpha \alpha^\top Q \alpha` over the simplex with
+    :math:`Q_{ij} = \langle v_{y_i}, v_{y_j} \rangle k(x_i, x_j) + [i = j]\, r / \omega_i`, is the problem of the smallest
+    ball around the rows in the space of Q. It is solved on a core set that grows: on random samples first, then by
+    passes over all rows, which find the rows farthest from the ball's centre. Each pass also computes the primal value
+    of the model, so the gap that ends the fit is proved on all rows. Memory is the data, where they are, the core set
+    squared, and some blocks.
+
+    Small problems (a Gram matrix within 64 MB) are solved as a whole.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the slacks: the ridge is 1/C at every size of the data. Not used when `nu` is given.
+    nu : float, default=None
+        The paper's form, with the ridge nu times the total weight. It grows with the data: far above k(x, x) the optimum
+        is a plain class mean, which is warned about.
+    tol : float, default=1e-2
+        Largest relative duality gap.
+    epsilon : float, default=None
+        The paper's stopping rule as well: end when no row lies outside of the ball of radius :math:`(1 + \epsilon) R`,
+        with `status_ = "epsilon"`. It bounds the error by :math:`\epsilon R^2`, which may be many times the optimum:
+        early stopping, see `duality_gap_`.
+    code : {"simplex", "printed"}, default="simplex"
+        Products of different label vectors: :math:`-1/(T-1)`, or :math:`(3T-4)/(T(T-1))` as the paper prints it.
+    intercept : {"none", "regularised"}, default="none"
+        "regularised": k + 1 takes the place of k, as in the paper.
+    scheme : {"joint", "pairwise"}, default="joint"
+        "pairwise": a two-class core vector machine for every pair of classes, and votes.
+    sample_size : int, default=59
+        Random rows that are looked at for every eight core vectors before a pass over all rows; the classes take turns.
+        None: every round looks at all rows.
+    max_core : int, default=20_000
+        Largest number of core vectors; the fit ends with status "max_iter" where it is reached.
+    normalize : bool, default=False
+        Scale all rows to unit length first, so that k(x, x) is the same for all rows with "poly" and "sigmoid" kernels.
+        It need not be: the certificate holds for every kernel, and for the ball the largest k(x, x) counts.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns their kernel values, of shape (n_X, n_Z).
+    gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
+        "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features. One number per feature is the ellipsoidal RBF.
+    degree, coef0
+        Of the polynomial and the sigmoid kernel.
+    class_weight : dict or "balanced", default=None
+        Factors on the weights of the rows of a class; "balanced" gives all classes the same total weight.
+    max_iter : int, default=10_000_000
+        Largest number of steps of the solver.
+    time_limit : float, default=None
+        Seconds after which no new round begins. The certified model is kept; if there is none yet, a last pass makes one.
+    memory, n_jobs, verbose
+        As in :class:`JointSVC`.
+    warm_start : bool, default=False
+        Start from the core set of the last fit, if that had as many rows.
+    random_state : int or NumPy random generator, default=None
+        Decides on the samples; None is 0.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
+    support_, core_indices_ : ndarray of shape (n_SV,)
+        Numbers of the core vectors among the rows, increasing.
+    support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
+        The core vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Core vectors of each class with a coefficient above 1e-6 of the largest.
+    dual_coef_ : sparse CSR array of shape (n_classes, n_SV)
+        :math:`\alpha_i`, in the row of its class; they sum to 1. Pairs: an array with a row per pair of `pairs_`.
+    intercept_ : ndarray of shape (n_classes,)
+        The part of the score that comes from the 1 in k + 1.
+    primal_objective_, dual_objective_, duality_gap_ : float
+        Value of the problem above at the model, a lower bound on its minimum (both negative), and their relative
+        difference. After `partial_fit` they refer to the core set and the rows of that call.
+    radius_, rho_ : float
+        R of the ball in the space of Q, and the margin.
+    core_size_path_ : list of int
+        Core vectors after each round.
+    status_ : {"solved", "epsilon", "max_iter", "time_limit", "stalled", "interrupted"}
+        Why the fit ended; "solved" is said only of a certified gap of at most `tol`.
+    n_iter_, kkt_violation_, n_kernel_evals_, fit_seconds_, gamma_, shape_fit_, n_features_in_, feature_names_in_
+        As in :class:`JointSVC`; `kkt_violation_` is the gap.
+    traffic_ : dict
+        On Dask: passes over the data, and bytes sent to the workers and received from them.
+
+    References
+    ----------
+    .. [1] S. Asharaf, M. N. Murty and S. K. Shevade, "Multiclass core vector machine", ICML 2007: eq. 7 (primal), 8 to
+       11 (dual; with a product where "+" is printed between label and input kernel), 12 (distance), section 4.3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from polymargin import CoreVectorSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = CoreVectorSVC(C=10).fit(X, y)
+    >>> model.status_, bool(model.duality_gap_ <= 1e-2), bool(model.score(X, y) > 0.99)
+    ('solved', True, True)
+    """
 
     def __init__(
         self,
@@ -121,7 +225,27 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CoreVectorSVC:
-        """FITDOC"""
+        """Learn the class prototypes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), Dask collection, path(s) or chunks
+            Rows; float32 and float64 arrays in C order, memory maps and CSR matrices are used without a copy. Or paths
+            of Parquet files or of a folder of them; or an iterable of chunks (X, y) or (X, y, sample_weight), or a
+            function that returns one, which is passed over several times (an iterator, which cannot, is passed once,
+            with `partial_fit`). Or a Dask array or data frame, whose partitions stay where they are. For
+            `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,), Dask collection or str
+            Labels; the name of their column for Parquet files and Dask data frames; None with chunks.
+        sample_weight : float, array-like of shape (n_samples,) or Dask collection, default=None
+            Weights of the rows: 2 is the same as a repeated row, 0 the same as a removed one.
+
+        Returns
+        -------
+        self : CoreVectorSVC
+            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
+            raised again.
+        """
         begin = time.perf_counter()
         self._check()
         if is_dask(X):
@@ -189,7 +313,26 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, n_total: int | None = None
     ) -> CoreVectorSVC:
-        """PARTDOC"""
+        """Learn from more rows: those that violate join the core set; other rows, old and new, are not kept.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like, default=None
+            All labels that will ever come, in the first call; None: those of the first call.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the rows.
+        n_total : int, default=None
+            With `nu`: the number of rows that will come in all.
+
+        Returns
+        -------
+        self : CoreVectorSVC
+            The fitted machine; its gap is certified on its core set and these rows.
+        """
         begin = time.perf_counter()
         self._check()
         first = not hasattr(self, "_kept")
