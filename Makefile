@@ -16,7 +16,7 @@ help:
 	@echo "make lint     check style and formatting          make format   mend them"
 	@echo "make clean    remove the environment and all that was built"
 
-demo: $(VENV)/built
+demo: $(VENV)/built $(VENV)/extra-report
 	$(PY) -m polymargin.demo
 
 test: $(VENV)/built $(VENV)/extra-test
@@ -66,6 +66,9 @@ $(VENV)/tools: pyproject.toml
 	@$(PIP) -r $@.txt
 	@touch $@
 
+# Extras of the package whose features are tested.
+also-test := report dask onnx
+
 # The build tools stay at one place in the environment, so that CMake compiles only what changed.
 $(VENV)/built: $(SOURCES) | $(VENV)/tools
 	$(check-tools)
@@ -75,5 +78,6 @@ $(VENV)/built: $(SOURCES) | $(VENV)/tools
 
 $(VENV)/extra-%: pyproject.toml | $(VENV)/tools
 	@echo "Installing the packages for $* ..."
-	@$(call list,p['project']['optional-dependencies']['$*']) >$@.txt && $(PIP) -r $@.txt
+	@$(call list,sum((p['project']['optional-dependencies'][e] for e in '$* $(also-$*)'.split())$(comma) [])) >$@.txt
+	@$(PIP) -r $@.txt
 	@touch $@

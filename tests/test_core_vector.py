@@ -1,6 +1,11 @@
 """The multiclass core vector machine: optima, certificates, core sets, statuses."""
 
+import os
 import re
+import runpy
+import signal
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,3 +221,37 @@ def test_kernels_without_constant_length(growing, kernel, seed):
     model = CoreVectorSVC(C=10.0, kernel=kernel, gamma=0.5, degree=2, coef0=1.0, intercept="regularised").fit(X, y)
     assert model.dual_objective_ <= -optimum * (1 - 1e-7) <= model.primal_objective_ + 1e-6 * optimum
     assert model.duality_gap_ <= 1e-2 and model.status_ == "solved"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+def test_ctrl_c_leaves_a_certified_model(seed):
+    n = 300_000
+    X, y = blobs([n // 3] * 3, 4, seed=seed, spread=1.5)
+    model = CoreVectorSVC(C=1.0, tol=1e-4, time_limit=60.0, n_jobs=1)
+    timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    timer.join()
+    assert model.status_ == "interrupted" and np.isfinite(model.duality_gap_) and model.duality_gap_ > model.tol
+    assert model.dual_objective_ < 0 and len(model.predict(X[:50])) == 50
+
+
+@pytest.mark.parametrize("name", ["shuttle"])
+def test_real_rows(real_data, name):
+    """At a ridge far below k(x, x): the gap is certified, and the classifier is as good as an exact machine."""
+    data = real_data(name)
+    X, y = data["X_train"].astype(np.float32), data["y_train"]
+    mean, spread = X.mean(axis=0), X.std(axis=0)
+    model = CoreVectorSVC(C=100.0, gamma=1.0).fit((X - mean) / spread, y)
+    assert model.status_ == "solved" and model.duality_gap_ <= 1e-2
+    assert model.score((data["X_test"] - mean) / spread, data["y_test"]) > 0.997
+
+
+def test_the_figure_of_the_paper():
+    path = Path(__file__).parents[1] / "examples" / "enclosing_ball.py"
+    example = runpy.run_path(str(path))
+    X = np.random.default_rng(7).normal(size=(60, 2))
+    core, ball = example["core_set"](X, 0.05)
+    centre, radius = example["circle"](ball)
+    assert len(core) < 8 and np.linalg.norm(X - centre, axis=1).max() <= 1.05 * radius * (1 + 1e-6)

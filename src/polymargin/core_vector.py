@@ -3,71 +3,24 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize as to_unit_length
 
-from . import _core, kernels
+from . import kernels
 from .batches import Facts, stream_of
-from .checks import (
-    BOOL,
-    KERNEL,
-    NONE,
-    POSITIVE,
-    RUN,
-    Name,
-    Number,
-    check_classes,
-    check_parameters,
-    check_rows,
-    check_sample_weight,
-    class_weights,
-)
+from .checks import check_classes, check_rows, check_sample_weight, class_weights
+from .core_model import CoreModel
 from .core_pairs import fit_pairs
-from .core_search import Form, Rows, joined
-from .core_set import SMALL_GRAM, Growth, grow, learn, run_options, seed_of
+from .core_search import Rows, joined
+from .core_set import SMALL_GRAM, grow, learn, run_options, seed_of
 from .distributed import distributed_source, is_dask
-from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
-from .prototypes import PrototypeClassifier
-from .reductions import votes
-from .resources import threads
-
-# <y, y'> of the label vectors for T classes: equal and different classes.
-CODES = {
-    "simplex": lambda T: (1.0, -1.0 / (T - 1)),
-    "printed": lambda T: (1.0, (3.0 * T - 4) / (T * (T - 1))),
-}
-CONSTRAINTS = {
-    "C": (POSITIVE,),
-    "nu": (NONE, POSITIVE),
-    "epsilon": (NONE, POSITIVE),
-    "code": (Name(tuple(CODES)),),
-    "intercept": (Name(("none", "regularised")),),
-    "scheme": (Name(("joint", "pairwise")),),
-    "sample_size": (NONE, Number("an integer >= 1", least=1, integer=True)),
-    "max_core": (Number("an integer >= 1", least=1, integer=True),),
-    "normalize": (BOOL,),
-    **KERNEL,
-    **RUN,
-}
-WHAT_TO_DO = {
-    "max_iter": "raise max_iter or max_core, raise C or lower nu (a large ridge makes every row a core vector), or "
-    "accept a larger tol; warm_start=True goes on from here",
-    "time_limit": "raise time_limit, give more threads, or accept a larger tol; warm_start=True goes on from here",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or accept a larger "
-    "tol",
-    "interrupted": "the model is the best so far; warm_start=True goes on from here",
-    "epsilon": "the paper's ball test ended the fit before the gap reached tol: lower epsilon, or leave it None to "
-    "stop on the gap alone",
-}
+from .progress import Progress, with_callbacks
 
 
-class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
+class CoreVectorSVC(CoreModel):
     r"""Multiclass core vector machine: kernel classification of millions of rows with a certified gap.
 
     One vector per class as label, one margin per row [1]_. With T classes, label vectors :math:`v_c`, weights
@@ -77,11 +30,11 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
         \langle v_{y_i}, W \phi(x_i) \rangle \ge \rho - \xi_i
 
     Its dual, :math:`\min_\alpha \alpha^\top Q \alpha` over the simplex with
-    :math:`Q_{ij} = \langle v_{y_i}, v_{y_j} \rangle k(x_i, x_j) + [i = j]\, r / \omega_i`, is the problem of the smallest
-    ball around the rows in the space of Q. It is solved on a core set that grows: on random samples first, then by
-    passes over all rows, which find the rows farthest from the ball's centre. Each pass also computes the primal value
-    of the model, so the gap that ends the fit is proved on all rows. Memory is the data, where they are, the core set
-    squared, and some blocks.
+    :math:`Q_{ij} = \langle v_{y_i}, v_{y_j} \rangle k(x_i, x_j) + [i = j]\, r / \omega_i`, is the problem of the
+    smallest ball around the rows in the space of Q. It is solved on a core set that grows: on random samples first,
+    then by passes over all rows, which find the rows farthest from the ball's centre. Each pass also computes the
+    primal value of the model, so the gap that ends the fit is proved on all rows. Memory is the data, where they are,
+    the core set squared, and some blocks.
 
     Small problems (a Gram matrix within 64 MB) are solved as a whole.
 
@@ -90,8 +43,8 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
     C : float, default=1.0
         Weight of the slacks: the ridge is 1/C at every size of the data. Not used when `nu` is given.
     nu : float, default=None
-        The paper's form, with the ridge nu times the total weight. It grows with the data: far above k(x, x) the optimum
-        is a plain class mean, which is warned about.
+        The paper's form, with the ridge nu times the total weight. It grows with the data: far above k(x, x) the
+        optimum is a plain class mean, which is warned about.
     tol : float, default=1e-2
         Largest relative duality gap.
     epsilon : float, default=None
@@ -123,7 +76,8 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
     max_iter : int, default=10_000_000
         Largest number of steps of the solver.
     time_limit : float, default=None
-        Seconds after which no new round begins. The certified model is kept; if there is none yet, a last pass makes one.
+        Seconds after which no new round begins. The certified model is kept; if there is none yet, a last pass makes
+        one.
     memory, n_jobs, verbose
         As in :class:`JointSVC`.
     warm_start : bool, default=False
@@ -383,146 +337,3 @@ class CoreVectorSVC(CallbackSupportMixin, PrototypeClassifier):
             self._set_model(fit, seen.index)
             self._end(begin, bar)
         return self._finished(fit, bar)
-
-    # ---- steps of a fit ----
-
-    def _check(self) -> None:
-        check_parameters(self, CONSTRAINTS)
-        if self.normalize and kernels.kind(self.kernel) in ("precomputed", "callable"):
-            raise ValueError(
-                f"normalize=True expected a kernel of rows, and found kernel={self.kernel!r}: scale the rows yourself"
-            )
-
-    def _unit(self, X: Any) -> Any:
-        """Rows of unit length, if they are asked for."""
-        return to_unit_length(X) if self.normalize else X
-
-    def _rows(self, X: Any) -> Any:
-        return self._unit(super()._rows(X))
-
-    def _form(self, n_classes: int, gamma: Any, total: float, some: Any) -> Form:
-        """The problem on rows of this total weight; some of the rows decide on the arithmetic."""
-        if self.code == "printed" and n_classes == 2:
-            raise ValueError(
-                'code="printed" expected at least 3 classes, and found 2, for which its two label vectors are equal: '
-                'use code="simplex"'
-            )
-        same, other = CODES[self.code](n_classes)
-        ridge = 1 / self.C if self.nu is None else self.nu * total
-        offset = 1.0 if self.intercept == "regularised" else 0.0
-        form = Form(
-            self.kernel, gamma, int(self.degree), float(self.coef0), offset, n_classes, same, other, float(ridge),
-            threads=threads(self.n_jobs),
-        )  # fmt: skip
-        if self.kernel == "precomputed":
-            return form
-        largest = max(float(np.abs(form.diagonal(some)).max()), 1e-300)
-        if self.nu is not None and ridge > 10 * largest:
-            warnings.warn(
-                f"the ridge nu * n = {ridge:.3g} is {ridge / largest:.0f} times k(x, x): the optimum is close to a "
-                f"plain class mean with every row a core vector, and the ball test is passed by few rows of any kind; "
-                f"use C, or a nu of about {largest / total:.1g}",
-                UserWarning,
-                stacklevel=CALLER + 2,
-            )
-        error = np.inf
-        if self.kernel in kernels.BOUNDED:
-            error = kernels.float32_error(some, np.arange(some.shape[0]), form.record(some, some))
-        return replace(form, error=error) if error < 1e-4 * self.tol else form
-
-    def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
-        """The coefficients of the last fit on the used rows, if that had n rows."""
-        if getattr(self, "shape_fit_", (None,))[0] != n or not hasattr(self, "dual_coef_"):
-            return None
-        start = np.zeros(n)
-        start[self.support_[self.dual_coef_.indices]] = self.dual_coef_.data
-        total = start[rows].sum()
-        return start[rows] / total if total > 0 else None
-
-    # ---- what a fit leaves ----
-
-    def _set_model(self, fit: Growth, numbers: np.ndarray | None) -> None:
-        """The prototypes from the core vectors of the best model; `numbers` are those of the rows of the fit."""
-        model, primal, rho = fit.certified()
-        self.rho_, self.status_, self.n_iter_ = float(rho), fit.status, int(fit.n_iter)
-        self.primal_objective_, self.dual_objective_ = float(primal), float(model.dual)
-        self.duality_gap_ = self.kkt_violation_ = float(fit.gap)
-        self.radius_ = float(np.sqrt(max(fit.kappa + model.dual, 0.0)))
-        self.core_size_path_ = list(fit.path)
-        self.n_kernel_evals_ = int(fit.evaluations)
-        order = np.argsort(model.rows.index, kind="stable")
-        given = self.kernel == "precomputed"
-        core, alpha = model.rows, model.alpha[order]
-        y = core.y[order]
-        self._set_prototypes(
-            None if given else core.X[order], np.arange(len(order)), y, alpha, self._intercepts(y, alpha)
-        )
-        self.support_ = core.index[order] if numbers is None else numbers[core.index[order]]
-        self.core_indices_ = self.support_
-        self.n_support_ = np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=len(self.classes_)).astype(np.int32)
-        self._kept = (Rows(self.support_, None if given else core.X[order], y, core.weight[order]), alpha)
-
-    def _end(self, begin: float, bar: Progress) -> None:
-        self.fit_seconds_ = time.perf_counter() - begin
-        bar.end(f"polymargin: {self._summary()}")
-
-    def _intercepts(self, y: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-        if self.intercept == "none":
-            return np.zeros(len(self.classes_))
-        return np.bincount(y, alpha, len(self.classes_))
-
-    def _binary_scale(self) -> float:
-        return 1.0
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_classes)
-            :math:`f_c(x)` in the order of `classes_`; for `scheme="pairwise"` votes, and fractions of votes that order
-            equal ones. For two classes, of shape (n_samples,): :math:`f_1 - f_0`.
-        """
-        if self.scheme == "joint":
-            return super().decision_function(X)
-        F = _core.scores(**self._expansion(X))
-        return F[:, 0] if len(self.classes_) == 2 else votes(F, len(self.classes_))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Classes with the largest score; of equal ones the first in `classes_`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; for `kernel="precomputed"`, kernel values of shape (n_samples, n_samples_fit).
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Labels, of the type that was passed to `fit`.
-        """
-        if self.scheme == "joint":
-            return super().predict(X)
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(int) if len(self.classes_) == 2 else F.argmax(axis=1)]
-
-    def _summary(self) -> str:
-        return (
-            f"{type(self).__name__} ended with status {self.status_!r} after {len(self.core_size_path_)} rounds and "
-            f"{self.fit_seconds_:.3g} s, with {self.core_size_path_[-1] if self.core_size_path_ else 0:,} core vectors "
-            f"and a duality gap of {self.duality_gap_:.1e} (tol={self.tol:g})"
-        )
-
-    def _finished(self, fit: Growth, bar: Progress) -> CoreVectorSVC:
-        if fit.signalled:
-            raise KeyboardInterrupt
-        if bar.error is not None:
-            raise bar.error
-        if self.status_ not in ("solved", "epsilon"):
-            warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER + 1)
-        return self

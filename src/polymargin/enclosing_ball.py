@@ -98,10 +98,10 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from polymargin import EnclosingBall
-    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5], [1.0, -1.0]])
+    >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.5], [1.0, -0.8]])
     >>> ball = EnclosingBall(kernel="linear").fit(X)
     >>> round(ball.radius_, 3), ball.support_
-    (1.0, array([0, 1, 3]))
+    (1.0, array([0, 1]))
     >>> ball.predict([[1.0, 0.9], [1.0, 1.1]])
     array([ 1, -1])
     """
