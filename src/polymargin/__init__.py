@@ -12,6 +12,7 @@ from .model_file import load_model, save_model
 from .output_codes import OutputCodeSVC
 from .prototype_display import PrototypeDisplay
 from .reductions import OneVsRestSVC, PairwiseSVC
+from .search_cv import KernelSearchCV
 from .selection import RadiusMarginSearch
 from .sensitivity import sensitivity_map
 from .structured import StructuredSVC
@@ -25,6 +26,7 @@ __all__ = [
     "GRNNRegressor",
     "JointSVC",
     "KernelDensityNB",
+    "KernelSearchCV",
     "OneVsRestSVC",
     "OutputCodeSVC",
     "PairwiseSVC",

@@ -1,0 +1,222 @@
+"""The evaluations of one search by cross-validation, and their table."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+import sklearn
+from scipy.stats import rankdata
+
+from .gram_folds import GramFolds, RowFolds
+from .progress import rich_bar, say
+from .resources import budget, threads
+
+LEAST_ROWS = 10  # of a class on average, in the first round of halving
+
+
+class GridRun:
+    """Evaluates points (number of C, number of gamma) of a grid on all folds.
+
+    ``parts`` are pairs (rows, folds): all folds on the same rows, or one fold each on rows transformed for it.
+    """
+
+    def __init__(
+        self, search: Any, machine: Any, y: np.ndarray, weight: np.ndarray, splits: list, begin: float
+    ) -> None:
+        self.search, self.machine, self.y, self.weight, self.splits = search, machine, y, weight, splits
+        self.n_threads = threads(search.n_jobs)
+        self.deadline = begin + (np.inf if search.time_limit is None else search.time_limit)
+        self.ended = threading.Event()
+        self.status = "solved"
+        self.table: list[dict] = []
+        self.engines: dict[int, Any] = {}
+        self.multimetric = False
+
+    def __enter__(self) -> GridRun:
+        self.bar = rich_bar() if self.search.verbose and sys.stderr.isatty() else None
+        if self.bar:
+            self.bar.start()
+            self.task = self.bar.add_task("KernelSearchCV", total=1.0, detail="")
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def stop(self) -> bool:
+        return self.ended.is_set() or time.monotonic() > self.deadline
+
+    # --- strategies ---
+
+    def halve(self, parts: list, grid: tuple, factor: float) -> None:
+        """All points on few rows, the best 1/factor of them on factor times the rows, ..., the last ones on all."""
+        points = [(i, j) for i in range(len(grid[0])) for j in range(len(grid[1]))]
+        fewest = LEAST_ROWS * len(np.unique(self.y)) / len(self.y)
+        rounds = 1 + min(ceil(log(len(points), factor)), max(0, int(log(1 / fewest, factor))))
+        for k in range(rounds):
+            rows = self.evaluate(parts, points, grid, share=factor ** (k + 1 - rounds), iteration=k)
+            if k < rounds - 1:
+                means = np.array([np.mean(self.deciding(row)) for row in rows])
+                best = np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")
+                points = [points[at] for at in sorted(best[: ceil(len(points) / factor)])]
+
+    def refine(self, parts: list, grid: tuple) -> None:
+        """About four values of each parameter, then the neighbours of the best point at half the distance."""
+        order = [np.argsort(grid[0]), np.arange(len(grid[1]))]
+        if all(np.ndim(g) == 0 and not isinstance(g, str) for g in grid[1]):
+            order[1] = np.argsort(grid[1])
+        sizes = [len(values) for values in grid]
+        stride = 2 ** max(0, ceil(log(max(sizes) / 4, 2)))
+        axes = [sorted({*range(0, size, stride), size - 1}) for size in sizes]
+        seen: dict[tuple, float] = {}
+        while True:
+            new = [(a, b) for a in axes[0] for b in axes[1] if (a, b) not in seen]
+            rows = self.evaluate(parts, [(int(order[0][a]), int(order[1][b])) for a, b in new], grid)
+            seen |= {at: float(np.mean(self.deciding(row))) for at, row in zip(new, rows, strict=True)}
+            if stride == 1 or self.stop():
+                return
+            stride //= 2
+            best = max(seen, key=lambda at: np.nan_to_num(seen[at], nan=-np.inf))
+            axes = [
+                sorted({max(0, at - stride), at, min(size - 1, at + stride)})
+                for at, size in zip(best, sizes, strict=True)
+            ]
+
+    def deciding(self, row: dict) -> np.ndarray:
+        name = self.search.refit if isinstance(self.search.refit, str) else "score"
+        return row["test"].get(name, next(iter(row["test"].values())))
+
+    # --- evaluations ---
+
+    def evaluate(
+        self, parts: list, points: list, grid: tuple, share: float = 1.0, iteration: int | None = None
+    ) -> list[dict]:
+        """Scores of the points on all folds; `share` is the part of each training set that is used."""
+        n = len(self.splits)
+        rows = [
+            dict(point=point, iteration=iteration, n_resources=0, test={}, train={})
+            | dict(fit_time=np.full(n, np.nan), score_time=np.full(n, np.nan))
+            for point in points
+        ]
+        self.table += rows
+        numbers = sorted({j for _, j in points})
+        for part, (Z, folds) in enumerate(parts):
+            engine = self.engine(part, Z)
+            for done, j in enumerate(numbers):
+                path = sorted((row for row in rows if row["point"][1] == j), key=lambda row: grid[0][row["point"][0]])
+                Cs = [grid[0][row["point"][0]] for row in path]
+                where = {k: tuple(np.sort(engine.place[at]) for at in self.splits[k]) for k in folds}
+                values = {k: engine.gamma(grid[1][j], train) for k, (train, _) in where.items()}
+                for value in unique(values.values()):
+                    if self.stop():
+                        break
+                    engine.set_gamma(value)
+                    same = [k for k in folds if values[k] is value or np.array_equal(values[k], value)]
+                    self.run(lambda k: self.fold(engine, k, *where[k], Cs, path, share), same)  # noqa: B023
+                self.show(f"gamma {grid[1][j]}", (part + (done + 1) / len(numbers)) / len(parts))
+                if self.stop() and self.status == "solved":
+                    self.status = "time_limit"
+        return rows
+
+    def engine(self, part: int, Z: Any) -> Any:
+        if part not in self.engines:
+            fits = 16.0 * len(self.y) ** 2 <= budget(self.search.memory)
+            kind = GramFolds if fits and "kernel" in self.machine.get_params(deep=False) else RowFolds
+            self.engines = {part: kind(self.machine, Z, self.y, self.weight, self.n_threads)}
+        return self.engines[part]
+
+    def run(self, task: Callable, folds: list[int]) -> None:
+        """The folds side by side; Ctrl-C ends them all."""
+        try:
+            if len(folds) < self.n_threads or self.n_threads == 1:
+                for k in folds:
+                    task(k)
+                return
+            with ThreadPoolExecutor(self.n_threads) as pool:
+                for future in [pool.submit(task, k) for k in folds]:
+                    future.result()
+        except KeyboardInterrupt:
+            self.ended.set()
+            self.status = "interrupted"
+        except BaseException:
+            self.ended.set()
+            raise
+
+    def fold(
+        self, engine: Any, k: int, train: np.ndarray, test: np.ndarray, Cs: list, path: list, share: float
+    ) -> None:
+        """One fold along the path of C."""
+        if share < 1:
+            train = train[np.floor(np.arange(0, len(train), 1 / share)).astype(int)]
+        y = engine.y
+        train = train[engine.weight[train] > 0]
+        n_threads = 1 if len(self.splits) >= self.n_threads else self.n_threads
+        # The rows were checked already, and n^2 kernel values are many to look at.
+        with sklearn.config_context(assume_finite=True):
+            for row, (seconds, scored) in zip(path, engine.path(Cs, train, n_threads, self.stop), strict=False):
+                begin = time.perf_counter()
+                self.note(row["test"], k, self.search.scorer_(*scored(test), y[test]))
+                row["score_time"][k] = time.perf_counter() - begin
+                if self.search.return_train_score:
+                    self.note(row["train"], k, self.search.scorer_(*scored(train), y[train]))
+                row["fit_time"][k], row["n_resources"] = seconds, len(train)
+                if self.stop():
+                    return
+
+    def note(self, scores: dict, k: int, found: Any) -> None:
+        if isinstance(found, dict):
+            self.multimetric = True
+        for name, value in (found if isinstance(found, dict) else {"score": found}).items():
+            scores.setdefault(name, np.full(len(self.splits), np.nan))[k] = value
+
+    def show(self, text: str, done: float) -> None:
+        if self.bar:
+            self.bar.update(self.task, completed=done, detail=text)
+        elif self.search.verbose > 1:
+            say(f"polymargin: {text}", self.search.verbose)
+
+    # --- the table ---
+
+    def results(self, names: tuple[str, str], grid: tuple) -> dict[str, Any]:
+        """`cv_results_` as GridSearchCV has it."""
+        table, out = self.table, {}
+        for what in ("fit_time", "score_time"):
+            times = np.array([row[what] for row in table])
+            out[f"mean_{what}"], out[f"std_{what}"] = times.mean(axis=1), times.std(axis=1)
+        params = [{names[0]: grid[0][i], names[1]: grid[1][j]} for i, j in (row["point"] for row in table)]
+        for name in sorted(names):
+            values = np.empty(len(params), dtype=object)
+            values[:] = [p[name] for p in params]
+            plain = all(isinstance(v, float) for v in values)
+            out[f"param_{name}"] = np.ma.array(values.astype(float) if plain else values)
+        out["params"] = params
+        if table[0]["iteration"] is not None:
+            out["iter"] = np.array([row["iteration"] for row in table])
+            out["n_resources"] = np.array([row["n_resources"] for row in table])
+        missing = np.full(len(self.splits), np.nan)
+        for kind in ("test", "train") if self.search.return_train_score else ("test",):
+            for name in unique(name for row in table for name in row[kind]) or ["score"]:
+                scores = np.array([row[kind].get(name, missing) for row in table])
+                for k in range(len(self.splits)):
+                    out[f"split{k}_{kind}_{name}"] = scores[:, k]
+                out[f"mean_{kind}_{name}"], out[f"std_{kind}_{name}"] = scores.mean(axis=1), scores.std(axis=1)
+                if kind == "test":
+                    worst = np.nan_to_num(out[f"mean_{kind}_{name}"], nan=-np.inf)
+                    out[f"rank_{kind}_{name}"] = rankdata(-worst, method="min").astype(np.int32)
+        return out
+
+
+def unique(values: Any) -> list:
+    """Different values in the order they come; arrays too."""
+    out: list = []
+    for value in values:
+        if not any(value is other or np.array_equal(value, other) for other in out):
+            out.append(value)
+    return out
