@@ -12,6 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .displays import pyplot
+
 # Okabe and Ito's colours, told apart by colour-blind readers; yellow is left out, too light on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
@@ -186,8 +188,8 @@ class EmbeddingDisplay:
         for axes, panel in zip(self.axes_, self.panels, strict=True):
             z = np.asarray(panel["z"], dtype=float)
             z = np.column_stack((z, np.zeros((len(z), max(0, dimensions - z.shape[1])))))[:, :dimensions]
-            area = size or float(np.clip(12000 / len(z), 3, 36))
-            points, texts = [], []
+            area = size or float(np.clip(20000 / len(z), 4, 36))
+            points, texts, anchors = [], [], []
             for c, label in enumerate(self.classes):
                 rows = z[panel["y"] == label]
                 look = dict(
@@ -201,7 +203,8 @@ class EmbeddingDisplay:
                 )
                 points.append(axes.scatter(*rows.T, **look))
                 if names and len(rows) and len(self.classes) <= FEW_NAMES:
-                    texts.append(self._name(axes, np.median(rows, axis=0), str(shown[c]), look["c"]))
+                    anchors.append((np.median(rows, axis=0), str(shown[c]), look["c"]))
+            texts = self._write(axes, anchors)
             axes.set_title(panel["title"], fontsize=10)
             axes.set_xticks([])
             axes.set_yticks([])
@@ -211,24 +214,36 @@ class EmbeddingDisplay:
             self.names_.append(texts)
         return self
 
-    def _name(self, axes: Any, at: np.ndarray, name: str, colour: str) -> Any:
+    def _write(self, axes: Any, anchors: list[tuple]) -> list[Any]:
+        """The names beside the middles of their classes, moved apart where they would cover one another."""
         from matplotlib.patheffects import withStroke
 
-        text = axes.text(*at, name, color=colour, fontsize=11, fontweight="bold", ha="center", va="center", zorder=10)
-        text.set_path_effects([withStroke(linewidth=3, foreground="white")])
-        return text
+        style = dict(fontsize=11, fontweight="bold", ha="center", va="center", zorder=10)
+        texts = []
+        if anchors and len(anchors[0][0]) == 3:
+            texts = [axes.text(*at, name, color=colour, **style) for at, name, colour in anchors]
+        elif anchors:
+            axes.figure.draw_without_rendering()  # so that the axes know their place
+            middles = axes.transData.transform([at for at, _, _ in anchors])
+            unit = axes.figure.dpi / 72  # pixels in a point
+            moves = (spread_out(middles / unit, [len(name) for _, name, _ in anchors]) - middles / unit).round(2)
+            for (at, name, colour), move in zip(anchors, moves, strict=True):
+                line = dict(arrowstyle="-", color=colour, lw=0.6, shrinkA=0, shrinkB=0)
+                texts.append(
+                    axes.annotate(
+                        name, at, tuple(move), textcoords="offset points", color=colour, arrowprops=line, **style
+                    )
+                )
+        for text in texts:
+            text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+        return texts
 
     def _axes(self, ax: Any, dimensions: int) -> list[Any]:
         if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError:
-                raise ImportError(
-                    "EmbeddingDisplay expected matplotlib, and found none: pip install matplotlib"
-                ) from None
+            plt = pyplot()
             columns = 2 if len(self.panels) == 4 else len(self.panels)
             rows = -(-len(self.panels) // columns)
-            figure = plt.figure(figsize=(5 * columns, 4.8 * rows), layout="constrained")
+            figure = plt.figure(figsize=(6 * columns, 5.8 * rows), layout="constrained")
             kind = dict(projection="3d") if dimensions == 3 else {}
             return [figure.add_subplot(rows, columns, i + 1, **kind) for i in range(len(self.panels))]
         axes = list(np.ravel(ax))
@@ -243,3 +258,25 @@ def principal(X: Any, dimensions: int) -> np.ndarray:
     if sp.issparse(X) and k < X.shape[1]:
         return TruncatedSVD(k, random_state=0).fit_transform(X)
     return PCA(k, random_state=0).fit_transform(X.toarray() if sp.issparse(X) else np.asarray(X))
+
+
+def spread_out(middles: np.ndarray, lengths: list[int]) -> np.ndarray:
+    """Places in points for names of so many letters: above their class, at least a line apart from one another."""
+    half = np.column_stack((3.5 * np.array(lengths) + 2.0, np.full(len(lengths), 6.5)))
+    home = middles + [0.0, 9.0]
+    at = home.copy()
+    for _ in range(300):
+        gap = at[:, None, :] - at[None, :, :]
+        room = half[:, None, :] + half[None, :, :]
+        overlap = room - np.abs(gap)
+        over = (overlap > 0).all(axis=2)
+        np.fill_diagonal(over, False)
+        if not over.any():
+            break
+        # Each pair is moved apart along the way that needs less.
+        along = np.argmin(overlap, axis=2)[:, :, None] == np.arange(2)
+        order = np.sign(np.arange(len(at))[:, None] - np.arange(len(at)))[:, :, None]
+        away = np.where(gap == 0, order, np.sign(gap))
+        at += 0.3 * (over[:, :, None] * along * overlap * away).sum(axis=1)
+        at += 0.01 * (home - at)
+    return at
