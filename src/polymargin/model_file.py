@@ -23,7 +23,8 @@ import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator
 
-from .model_values import NUMBERS, BadFile, decode, encode
+from .model_kinds import NUMBERS
+from .model_values import BadFile, decode, encode
 
 FORMAT, VERSION = "polymargin", 1
 ALIGNMENT = 64

@@ -15,123 +15,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from . import joint
+from . import core_vector, enclosing_ball, grnn, joint, manifold, structured
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
+from .kernels import HAS_GAMMA
 from .machines import MACHINES
+from .model_kinds import NUMBERS, Array, Fitted, Infinite, Labels, Numbers, Sizes, Steps, Strings
 from .output_codes import OutputCodeSVC, check_code
 from .reductions import OneVsRestSVC, PairwiseSVC
-
-# Kinds of attributes, beside the constraints on parameters of checks.py. `accepts` compares with the sizes found so far
-# and adds new ones to them.
-
-
-@dataclass(frozen=True)
-class Array:
-    """Finite numbers of a shape, `least` <= each, and below the size `below`; `sparse` allows CSR as well."""
-
-    shape: tuple[str | int, ...]
-    types: tuple[str, ...] = ("float64",)
-    least: float = -np.inf
-    below: str | None = None
-    increasing: bool = False
-    sparse: bool = False
-
-    @property
-    def expected(self) -> str:
-        return f"an array of {' or '.join(self.types)} of shape ({', '.join(map(str, self.shape))})" + (
-            f", increasing, from {self.least:g} to {self.below} - 1" if self.increasing else ""
-        )
-
-    def accepts(self, value: Any, sizes: dict[str, int]) -> bool:
-        allowed = (np.ndarray, sp.csr_array, sp.csr_matrix) if self.sparse else np.ndarray
-        if not isinstance(value, allowed) or value.dtype.name not in self.types:
-            return False
-        if not fits(value.shape, self.shape, sizes):
-            return False
-        numbers = value.data if sp.issparse(value) else value
-        if numbers.size == 0:
-            return True
-        most = sizes[self.below] - 1 if self.below else np.inf
-        # Infinities and NaN fail one of these two.
-        inside = np.isfinite(low := numbers.min()) and low >= self.least
-        inside = inside and np.isfinite(high := numbers.max()) and high <= most
-        return bool(inside and (not self.increasing or np.all(np.diff(numbers) > 0)))
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """An integer, or a tuple of them, that a letter each stands for."""
-
-    letters: tuple[str, ...]
-    scalar: bool = False
-    expected: str = "sizes that agree with those of the other arrays"
-
-    def accepts(self, value: Any, sizes: dict[str, int]) -> bool:
-        value = (value,) if self.scalar else value
-        if not isinstance(value, tuple) or not all(type(v) is int and 1 <= v < 2**62 for v in value):
-            return False
-        return fits(value, self.letters, sizes)
-
-
-@dataclass(frozen=True)
-class Labels:
-    """At least two labels, sorted and different."""
-
-    letter: str
-    expected: str = "at least two labels, sorted and different"
-
-    def accepts(self, value: Any, sizes: dict[str, int]) -> bool:
-        if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
-            return False
-        return bool(np.all(value[:-1] < value[1:])) and fits(value.shape, (self.letter,), sizes)
-
-
-@dataclass(frozen=True)
-class Strings:
-    """An array of strings."""
-
-    letter: str
-    expected: str = "one string per feature"
-
-    def accepts(self, value: Any, sizes: dict[str, int]) -> bool:
-        if not isinstance(value, np.ndarray) or value.dtype != object or not fits(value.shape, (self.letter,), sizes):
-            return False
-        return all(isinstance(v, str) for v in value)
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The steps of a pipeline."""
-
-    expected: str = "a list of (name, estimator)"
-
-    def accepts(self, value: Any, sizes: dict[str, int]) -> bool:
-        if not isinstance(value, list) or not value:
-            return False
-        pairs = all(isinstance(s, tuple) and len(s) == 2 and isinstance(s[0], str) for s in value)
-        return pairs and all(isinstance(s[1], BaseEstimator) or s[1] in (None, "passthrough") for s in value)
-
-
-def fits(shape: tuple[int, ...], wanted: tuple[str | int, ...], sizes: dict[str, int]) -> bool:
-    """Whether a shape agrees with the sizes known so far; new ones are added if it does."""
-    if len(shape) != len(wanted):
-        return False
-    found = dict(sizes)
-    for n, w in zip(shape, wanted, strict=True):
-        if n != (w if isinstance(w, int) else found.setdefault(w, n)):
-            return False
-    sizes.update(found)
-    return True
-
-
-def accepted(constraints: tuple, value: Any, sizes: dict[str, int]) -> bool:
-    """Whether one of the constraints accepts a value, in view of the sizes of the same model."""
-    sized = (Array, Sizes, Labels, Strings, Steps)
-    return any(c.accepts(value, sizes) if isinstance(c, sized) else c.accepts(value) for c in constraints)
 
 
 @dataclass(frozen=True)
@@ -189,7 +82,7 @@ def check_kernel(model: Any) -> str | None:
     """The kernel's parts must fit together."""
     if (model.kernel == "precomputed") != (model.support_vectors_.shape == (0, 0)) and len(model.support_):
         return "support vectors that do not go with the kernel"
-    if (model.gamma_ is None) != (model.kernel not in ("rbf", "poly", "sigmoid", "laplacian")):
+    if (model.gamma_ is None) != (model.kernel not in HAS_GAMMA):
         return "a gamma that does not go with the kernel"
     if np.ndim(model.gamma_) and model.kernel != "rbf":
         return "one gamma per feature for a kernel other than rbf"
@@ -249,6 +142,82 @@ def check_columns(model: Any) -> str | None:
     return None
 
 
+def check_core(model: Any) -> str | None:
+    """The parts of a core vector machine must fit together, with positive coefficients, one per core vector."""
+    if wrong := check_kernel(model):
+        return wrong
+    B = model.dual_coef_
+    if not sp.issparse(B) or np.any(np.bincount(B.indices, minlength=B.shape[1]) != 1) or np.any(B.data <= 0):
+        return "coefficients other than a positive one per core vector"
+    return "more support vectors than coefficients" if np.any(model.n_support_ > np.diff(B.indptr)) else None
+
+
+def check_ball(model: Any) -> str | None:
+    """The weights of a ball's core vectors are positive and sum to 1."""
+    if (model.gamma_ is None) != (model.kernel not in HAS_GAMMA):
+        return "a gamma that does not go with the kernel"
+    return "weights that do not sum to 1" if abs(model.dual_coef_.sum() - 1) > 1e-6 else None
+
+
+def check_isomap(model: Any) -> str | None:
+    """The map of new rows must lead from the training rows to their coordinates."""
+    inside = model.grnn_.n_features_in_ == model.n_features_in_ and model.grnn_._y.shape[1] == model.n_components_
+    return None if inside else "a map of new rows that does not go with the coordinates"
+
+
+CORE = {"core_size_path_": (Numbers(),), "radius_": (Number("a number >= 0", least=0.0),)}
+ROWS = Array(("n", "d"), ("float32", "float64"), sparse=True)
+ISOMAP = {
+    **INPUT,
+    "embedding_": (Array(("n", "q"), ("float32", "float64")),),
+    "n_components_": (Sizes(("q",), scalar=True),),
+    "_n_features_out": (Sizes(("q",), scalar=True),),
+    "gamma_": (NONE, POSITIVE),
+    "classes_": (Array(("T",), NUMBERS), Labels("T")),
+    "n_graph_components_": (COUNT,),
+    "eigenvalues_": (Array(("e",)),),
+    "landmarks_": (Array(("l",), ("int64",), least=0, below="n"),),
+    "dist_matrix_": (Array(("l", "n"), ("float32", "float64"), least=0.0),),
+    "graph_": (Array(("n", "n"), ("float32", "float64"), least=0.0, sparse=True),),
+    "residual_variance_": (FINITE,),
+    "trustworthiness_": (FINITE,),
+    "fit_seconds_": REPORT["fit_seconds_"],
+    "grnn_": (Fitted(grnn.GRNNRegressor),),
+}
+BALL = {
+    **INPUT,
+    "support_": (Array(("S",), ("int64",), least=0),),
+    "support_vectors_": (Array(("S", "d"), ("float32", "float64"), sparse=True),),
+    "dual_coef_": (Array(("S",), least=0.0),),
+    "gamma_": PROTOTYPES["gamma_"],
+    "_square": (FINITE,),
+    "offset_": (FINITE,),
+    **CORE,
+    **{name: rule for name, rule in REPORT.items() if name != "kkt_violation_"},
+}
+STRUCTURED = {
+    **INPUT,
+    "classes_": (Labels("T"),),
+    "coef_": (Array(("T", "d")),),
+    "intercept_": (Array(("T",)),),
+    "loss_matrix_": (Array(("T", "T"), least=0.0),),
+    "n_cuts_": (COUNT,),
+    "gap_path_": (Numbers(),),
+    **{name: rule for name, rule in REPORT.items() if name not in ("kkt_violation_", "n_kernel_evals_")},
+}
+GRNN = {
+    **INPUT,
+    "_X": (ROWS,),
+    "_y": (Array(("n", "q")),),
+    "_weight": (Array(("n",), least=0.0),),
+    "_one_output": (BOOL,),
+    "spread_": (POSITIVE,),
+    "spreads_": (Array(("k",)),),
+    "errors_": (Array(("k",)),),
+    "_score_type": PROTOTYPES["_score_type"],
+}
+OPTIONAL = ("feature_names_in_",)
+
 PER_FEATURE = Array(("d",), ("float32", "float64"))
 SCALED = {
     **INPUT,
@@ -266,6 +235,23 @@ RECORDS = {
         )
         for reduction in (PairwiseSVC, OneVsRestSVC, OutputCodeSVC)
     },
+    "CoreVectorSVC": Record(
+        core_vector.CoreVectorSVC,
+        core_vector.CONSTRAINTS,
+        {**PROTOTYPES, **REPORT, **CORE, "rho_": (FINITE,), "core_indices_": (Array(("S",), ("int64",), least=0),)},
+        check=check_core,
+    ),
+    "EnclosingBall": Record(
+        enclosing_ball.EnclosingBall,
+        {**enclosing_ball.CONSTRAINTS, "C": (POSITIVE, Infinite())},
+        BALL,
+        check=check_ball,
+    ),
+    "StructuredSVC": Record(structured.StructuredSVC, {**structured.CONSTRAINTS, "joint_map": (NONE,)}, STRUCTURED),
+    "GRNNRegressor": Record(grnn.GRNNRegressor, grnn.CONSTRAINTS, GRNN, optional=(*OPTIONAL, "spreads_", "errors_")),
+    "SupervisedIsomap": Record(
+        manifold.SupervisedIsomap, manifold.CONSTRAINTS, ISOMAP, optional=(*OPTIONAL, "classes_"), check=check_isomap
+    ),
     "Pipeline": Record(
         Pipeline,
         {"steps": (Steps(),), "memory": (NONE,), "verbose": (BOOL,), "transform_input": (NONE,)},

@@ -21,9 +21,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .checks import quoted
-from .model_records import RECORDS, accepted
-
-NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+from .model_kinds import NUMBERS, accepted
+from .model_records import RECORDS
 
 
 class BadFile(ValueError):

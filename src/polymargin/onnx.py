@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .checks import quoted
 from .code_machines import CodeClassifier
-from .joint import JointSVC
 from .output_codes import OutputCodeSVC
+from .prototypes import PrototypeClassifier
 from .reductions import PairwiseSVC, all_pairs
 from .sensitivity import dense
 
@@ -61,7 +61,7 @@ def to_onnx(model: Any, path: str | os.PathLike | None = None, *, double: bool =
 
     Parameters
     ----------
-    model : fitted JointSVC, PairwiseSVC, OneVsRestSVC or OutputCodeSVC, or Pipeline of one behind scalers
+    model : fitted JointSVC, CoreVectorSVC, PairwiseSVC, OneVsRestSVC or OutputCodeSVC, or Pipeline behind scalers
         Scalers are StandardScaler, MinMaxScaler and MaxAbsScaler. A callable kernel cannot be exported.
     path : str or path, default=None
         Where to write the model, too.
@@ -91,13 +91,16 @@ def to_onnx(model: Any, path: str | os.PathLike | None = None, *, double: bool =
         else [model]
     )
     machine = steps[-1]
-    if not isinstance(machine, JointSVC | CodeClassifier):
+    if not isinstance(machine, PrototypeClassifier):
         raise ValueError(
-            f"to_onnx expected JointSVC, PairwiseSVC, OneVsRestSVC or OutputCodeSVC, and found {type(machine).__name__}"
+            f"to_onnx expected JointSVC, CoreVectorSVC, PairwiseSVC, OneVsRestSVC or OutputCodeSVC, and found "
+            f"{type(machine).__name__}"
         )
     x = "X"
     for scaler in steps[:-1]:
         x = scale(graph, scaler, x)
+    if getattr(machine, "normalize", False):
+        x = unit_rows(graph, x)
     F = machine_scores(graph, machine, x)
     scores, winner = decide(graph, machine, F)
     graph.op("Identity", scores, output="scores")
@@ -193,15 +196,19 @@ def kernel_values(graph: Graph, machine: Any, x: str) -> str:
         distance = op("ReduceSum", op("Abs", op("Sub", x, constant(Z))), constant([2], np.int64), keepdims=0)
         return op("Exp", op("Mul", distance, constant(-gamma)))
     if machine.kernel == "cosine":
-        tiny = constant(np.finfo(graph.dtype).tiny)
         lengths = np.linalg.norm(Z, axis=1, keepdims=True)
         Z = np.divide(Z, lengths, where=lengths > 0, out=np.zeros_like(Z))
-        largest = op("Max", op("ReduceMax", op("Abs", x), axes=[-1], keepdims=1), tiny)
-        x = op("Div", x, largest)  # first to size 1, so that squares neither overflow nor vanish
-        length = op("Max", op("Sqrt", graph.row_sums(op("Mul", x, x))), tiny)
-        return op("MatMul", op("Div", x, length), constant(Z.T))
+        return op("MatMul", unit_rows(graph, x), constant(Z.T))
     inner = op("Add", op("MatMul", x, constant(gamma * Z.T)), constant(machine.coef0))
     return op("Tanh", inner) if machine.kernel == "sigmoid" else op("Pow", inner, constant(machine.degree))
+
+
+def unit_rows(graph: Graph, x: str) -> str:
+    """Rows divided by their length; a row of zeros stays."""
+    op, tiny = graph.op, graph.constant(np.finfo(graph.dtype).tiny)
+    largest = op("Max", op("ReduceMax", op("Abs", x), axes=[-1], keepdims=1), tiny)
+    x = op("Div", x, largest)  # first to size 1, so that squares neither overflow nor vanish
+    return op("Div", x, op("Max", op("Sqrt", graph.row_sums(op("Mul", x, x))), tiny))
 
 
 def decide(graph: Graph, machine: Any, F: str) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, kernels
-from .checks import check_rows
 from .displays import MOST_POINTS, classes_of_support, colours, panels
 from .resources import threads
 from .sensitivity import dense, own_weights
@@ -71,7 +70,7 @@ class PrototypeDisplay:
                 f"PrototypeDisplay expected a machine with class prototypes, and found {type(estimator).__name__}, "
                 f"whose binary machines have none: use JointSVC"
             )
-        X = check_rows(estimator, X, fit=False, precomputed=False)
+        X = estimator._rows(X)
         step = -(-X.shape[0] // MOST_POINTS)
         X, labels = X[::step], np.searchsorted(estimator.classes_, np.asarray(y))[::step]
         own = classes_of_support(estimator)

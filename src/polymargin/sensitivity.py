@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, kernels
-from .checks import canonical, check_rows, check_sample_weight, quoted
+from .checks import canonical, check_sample_weight, quoted
 from .reductions import OneVsRestSVC
 from .resources import threads
 
@@ -50,7 +50,7 @@ def sensitivity_map(
     ----------
     estimator : fitted classifier, or Pipeline that ends with one
         Behind a pipeline the features are those that its last step sees, for example the standardised ones, whose
-        sensitivities can be compared with each other.
+        sensitivities can be compared with each other; with `normalize=True`, those of the rows at unit length.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows over which squares are averaged, most often the training rows.
     y : array-like of shape (n_samples,), default=None
@@ -88,7 +88,7 @@ def sensitivity_map(
     if of not in ("class", "mean"):
         raise ValueError(f'of expected "class" or "mean", and found {of!r}')
     model, X = last_step(estimator, X)
-    X = check_rows(model, X, fit=False, precomputed=False)
+    X = model._rows(X)
     weight = check_sample_weight(sample_weight, X.shape[0])
     code = getattr(model, "code_", None)
     if of == "mean" and code is None:
