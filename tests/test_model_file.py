@@ -14,13 +14,25 @@ import scipy.sparse as sp
 from data_sets import blobs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from polymargin import JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, load_model, save_model
+from polymargin import (
+    CoreVectorSVC,
+    EnclosingBall,
+    GRNNRegressor,
+    JointSVC,
+    OneVsRestSVC,
+    OutputCodeSVC,
+    PairwiseSVC,
+    StructuredSVC,
+    SupervisedIsomap,
+    load_model,
+    save_model,
+)
 from polymargin.machines import MACHINES
 
 X, y = blobs([14, 11, 9], 4, seed=3)
@@ -40,6 +52,10 @@ MODELS = {
     "one versus rest": OneVsRestSVC(C=3.0),
     "dense code": OutputCodeSVC(random_state=0),
     "given code": OutputCodeSVC(code=np.array([[1, 0], [-1, 1], [0, -1]]), decoding="hamming"),
+    "core": CoreVectorSVC(),
+    "core unit": CoreVectorSVC(normalize=True, intercept="regularised", kernel="linear"),
+    "core pairs": CoreVectorSVC(scheme="pairwise"),
+    "structured": StructuredSVC(loss_matrix=[[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
     "standard": make_pipeline(StandardScaler(), JointSVC()),
     "minmax": make_pipeline(MinMaxScaler((-1, 1)), JointSVC()),
     "maxabs": make_pipeline(MaxAbsScaler(), "passthrough", JointSVC()),
@@ -89,6 +105,36 @@ def test_labels_and_forms_of_the_data(labels, form, path):
     model = JointSVC().fit(form(X), labels)
     same(load_model(save_model(model, path)), model, form(X))
     same(load_model(path, mmap=True), model, form(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "model, method",
+    [
+        (EnclosingBall(), "decision_function"),
+        (EnclosingBall(C=2.0, kernel="poly"), "predict"),
+        (GRNNRegressor(), "predict"),
+        (GRNNRegressor(spread=0.7, n_neighbors=5), "predict"),
+        (SupervisedIsomap(n_neighbors=5), "transform"),
+        (SupervisedIsomap(alpha=None, n_landmarks=20), "transform"),
+    ],
+)
+def test_other_estimators(model, method, form, path):
+    model.fit(form(X), y)
+    for mapped in (False, True):
+        found = load_model(save_model(model, path), mmap=mapped)
+        assert vars(found).keys() == vars(model).keys()
+        assert_array_equal(getattr(found, method)(form(X + 0.1)), getattr(model, method)(form(X + 0.1)))
+
+
+def test_streams_go_on_after_loading(path):
+    half = len(y) // 2
+    model = CoreVectorSVC().partial_fit(X[:half], y[:half], classes=[0, 1, 2])
+    found = load_model(save_model(model, path))
+    model.partial_fit(X[half:], y[half:])
+    found.partial_fit(X[half:], y[half:])
+    assert_allclose(found.decision_function(X), model.decision_function(X), rtol=1e-9)
+    assert found.n_seen_ == len(y)
 
 
 def test_data_frames_keep_their_names(path):

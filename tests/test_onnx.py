@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from polymargin import JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC
+from polymargin import CoreVectorSVC, JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC
 from polymargin.machines import MACHINES
 from polymargin.onnx import to_onnx
 
@@ -35,6 +35,8 @@ KERNELS = {
 MODELS = {
     **{machine: JointSVC(machine) for machine in MACHINES},
     **{k: JointSVC(**(dict(kernel=k) | how)) for k, how in KERNELS.items()},
+    "core": CoreVectorSVC(),
+    "core unit": CoreVectorSVC(normalize=True),
     "exact": JointSVC(nu=0.2, intercept="exact"),
     "pairs": PairwiseSVC(),
     "dag": PairwiseSVC(decision="dag"),
@@ -122,6 +124,7 @@ def test_file(tmp_path):
     [
         (JointSVC(kernel=oracles.linear), "found a callable"),
         (SVC(), "found SVC"),
+        (CoreVectorSVC(scheme="pairwise"), "use PairwiseSVC"),
         (make_pipeline(PCA(2), JointSVC()), "found PCA"),
     ],
 )

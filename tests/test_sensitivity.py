@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polymargin import JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, sensitivity, sensitivity_map
+from polymargin import CoreVectorSVC, JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, sensitivity, sensitivity_map
 from polymargin.machines import MACHINES
 
 KERNELS = {
@@ -88,6 +88,14 @@ def test_maps_of_reductions(reduction, kernel, seed):
     assert_allclose(sensitivity_map(model, X, y), naive, rtol=1e-6, atol=1e-12)
     assert_allclose(sensitivity_map(model, X, y, of="mean"), np.mean(naive, axis=0), rtol=1e-6, atol=1e-12)
     assert len(sensitivity.score_names(model)) == len(naive)
+
+
+def test_maps_of_core_vectors(seed):
+    X, y = blobs([14, 11, 9], 3, seed)
+    model = CoreVectorSVC(gamma=0.3).fit(X, y)
+    D = differences(model, X)
+    assert_allclose(sensitivity_map(model, X, y), [np.square(D[y == c, c]).mean(axis=0) for c in range(3)], rtol=1e-6)
+    assert sensitivity_map(CoreVectorSVC(scheme="pairwise").fit(X, y), X, y).shape == (3, 3)
 
 
 @pytest.mark.parametrize("reduction", [PairwiseSVC, OneVsRestSVC, OutputCodeSVC])

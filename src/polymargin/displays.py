@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from .sensitivity import dense, last_step, own_weights, score_names, sensitivity_map
+from .sensitivity import code_of, dense, last_step, own_weights, score_names, sensitivity_map
 
 MOST_BARS = 30  # features with bars of their own
 MOST_COLUMNS = 8  # features in a table
@@ -77,8 +77,9 @@ def check_image_shape(image_shape: Any, d: int) -> None:
 def classes_of_support(model: Any) -> np.ndarray:
     """The number of every support vector's own class: the one in whose score its coefficient is largest."""
     B = model.dual_coef_
-    if hasattr(model, "code_"):  # whose signs in the code are those of the coefficients; not always one class only
-        agreement = model.code_ @ B
+    code = code_of(model)
+    if code is not None:  # whose signs in the code are those of the coefficients; not always one class only
+        agreement = code @ B
         best = agreement.max(axis=0)
         if np.any((agreement == best).sum(axis=0) > 1):
             raise ValueError(
@@ -345,7 +346,7 @@ class WeightDisplay:
         model = estimator[-1] if hasattr(estimator, "steps") else estimator
         check_is_fitted(model)
         B, n = model.dual_coef_, model.shape_fit_[0]
-        if sp.issparse(B) and not hasattr(model, "code_"):
+        if sp.issparse(B) and code_of(model) is None:
             return cls([B.data], n, ["all classes"]).plot(ax=ax)
         rows = [B.data[B.indptr[k] : B.indptr[k + 1]] for k in range(B.shape[0])] if sp.issparse(B) else list(B)
         return cls([np.abs(row) for row in rows], n, score_names(model)).plot(ax=ax)

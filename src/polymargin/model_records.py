@@ -18,20 +18,21 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from . import core_vector, enclosing_ball, grnn, joint, manifold, structured
+from . import core_search, core_vector, enclosing_ball, grnn, joint, manifold, structured
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
 from .kernels import HAS_GAMMA
 from .machines import MACHINES
 from .model_kinds import NUMBERS, Array, Fitted, Infinite, Labels, Numbers, Sizes, Steps, Strings
 from .output_codes import OutputCodeSVC, check_code
-from .reductions import OneVsRestSVC, PairwiseSVC
+from .reductions import OneVsRestSVC, PairwiseSVC, all_pairs
 
 
 @dataclass(frozen=True)
 class Record:
     """An estimator: constraints on its parameters, and on its fitted attributes in the order they are checked in.
 
-    Attributes in `optional` may be missing. `check` says what is wrong with the whole, or nothing.
+    Attributes in `optional` may be missing. `check` says what is wrong with the whole, or nothing. Where the estimator
+    keeps something else than plain values, `derived` reads plain ones off it, and `restore` sets it from them.
     """
 
     estimator: type
@@ -39,6 +40,8 @@ class Record:
     fitted: Mapping[str, tuple] = field(default_factory=dict)
     optional: tuple[str, ...] = ("feature_names_in_",)
     check: Callable[[Any], str | None] = lambda model: None
+    derived: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    restore: Callable[[Any, dict[str, Any]], None] = lambda model, values: None
 
 
 INPUT = {"n_features_in_": (Sizes(("d",), scalar=True),), "feature_names_in_": (Strings("d"),)}
@@ -71,7 +74,7 @@ PROTOTYPES = {
 
 
 COLUMNS = PROTOTYPES | {
-    "code_": (Array(("T", "L"), ("int8",), least=-1),),
+    "_columns": (Array(("T", "L"), ("int8",), least=-1), Array(("L", 2), ("int64",), least=0)),
     "dual_coef_": (Array(("L", "S"), sparse=True),),
     "intercept_": (Array(("L",)),),
     "_coef": (NONE, Array(("L", "d"))),
@@ -124,7 +127,7 @@ def check_columns(model: Any) -> str | None:
     """The code of a reduction must be one, and the coefficients of its columns must be points of their duals."""
     if wrong := check_kernel(model):
         return wrong
-    T, code, B = len(model.classes_), model.code_, model.dual_coef_
+    T, code, B = len(model.classes_), model._columns, model.dual_coef_
     try:
         sound = np.array_equal(code, check_code(code, T) if isinstance(model, OutputCodeSVC) else model._code(T))
     except ValueError:
@@ -146,10 +149,28 @@ def check_core(model: Any) -> str | None:
     """The parts of a core vector machine must fit together, with positive coefficients, one per core vector."""
     if wrong := check_kernel(model):
         return wrong
-    B = model.dual_coef_
+    B, T = model.dual_coef_, len(model.classes_)
+    if model.scheme == "pairwise":
+        if (
+            sp.issparse(B)
+            or not np.array_equal(getattr(model, "pairs_", None), all_pairs(T))
+            or len(B) != len(model.pairs_)
+        ):
+            return "pairs that are none"
+        return None if len(model.intercept_) == len(B) else "intercepts that do not go with the pairs"
     if not sp.issparse(B) or np.any(np.bincount(B.indices, minlength=B.shape[1]) != 1) or np.any(B.data <= 0):
         return "coefficients other than a positive one per core vector"
+    if B.shape[0] != T or len(model.intercept_) != T or hasattr(model, "pairs_"):
+        return "coefficients that do not go with the classes"
     return "more support vectors than coefficients" if np.any(model.n_support_ > np.diff(B.indptr)) else None
+
+
+def restore_core(model: Any, values: dict[str, Any]) -> None:
+    """What `partial_fit` goes on from: the core vectors with their weights and coefficients."""
+    if "kept_weight" in values:
+        given, B = model.kernel == "precomputed", model.dual_coef_.tocsc()
+        rows = (model.support_, None if given else model.support_vectors_, B.indices.astype(np.int64))
+        model._kept = (core_search.Rows(*rows, values["kept_weight"]), B.data)
 
 
 def check_ball(model: Any) -> str | None:
@@ -166,6 +187,19 @@ def check_isomap(model: Any) -> str | None:
 
 
 CORE = {"core_size_path_": (Numbers(),), "radius_": (Number("a number >= 0", least=0.0),)}
+CORE_VECTORS = {
+    **PROTOTYPES,
+    "dual_coef_": (Array(("T", "S"), sparse=True), Array(("L", "S"))),
+    "intercept_": (Array(("T",)), Array(("L",))),
+    "_coef": (NONE, Array(("T", "d")), Array(("L", "d"))),
+    "core_indices_": (Array(("S",), ("int64",), least=0),),
+    "pairs_": (Array(("L", 2), ("int64",), least=0),),
+    "n_seen_": (COUNT,),
+    "kept_weight": (Array(("S",), least=0.0),),
+    **REPORT,
+    **CORE,
+    "rho_": (FINITE,),
+}
 ROWS = Array(("n", "d"), ("float32", "float64"), sparse=True)
 ISOMAP = {
     **INPUT,
@@ -238,8 +272,11 @@ RECORDS = {
     "CoreVectorSVC": Record(
         core_vector.CoreVectorSVC,
         core_vector.CONSTRAINTS,
-        {**PROTOTYPES, **REPORT, **CORE, "rho_": (FINITE,), "core_indices_": (Array(("S",), ("int64",), least=0),)},
+        CORE_VECTORS,
+        optional=(*OPTIONAL, "pairs_", "n_seen_", "kept_weight"),
         check=check_core,
+        derived={"kept_weight": lambda model: model._kept[0].weight},
+        restore=restore_core,
     ),
     "EnclosingBall": Record(
         enclosing_ball.EnclosingBall,

@@ -11,6 +11,7 @@ Decoding builds only the estimators of model_records.py, sets only the attribute
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from typing import Any
@@ -75,6 +76,9 @@ def encode_estimator(model: BaseEstimator, arrays: list[np.ndarray], where: str)
         )
     check_is_fitted(model)
     fitted = {k: getattr(model, k) for k in RECORDS[name].fitted if hasattr(model, k)}
+    for k, derive in RECORDS[name].derived.items():
+        with contextlib.suppress(AttributeError):  # not every model has it
+            fitted[k] = derive(model)
     return [
         name,
         {k: encode(v, arrays, f"{where}({k}=...)") for k, v in model.get_params(deep=False).items()},
@@ -170,8 +174,10 @@ def decode_estimator(name: str, parameters: dict, fitted: dict, arrays: dict[int
         if not accepted(constraints, values[k], sizes):
             expected = ", or ".join(c.expected for c in constraints)
             raise BadFile(f"{name} with an impossible {k}, which should be {expected}")
-        setattr(model, k, values[k])
+        if k not in record.derived:
+            setattr(model, k, values[k])
     wrong = record.check(model)
     if wrong:
         raise BadFile(f"{name} with {wrong}")
+    record.restore(model, values)
     return model

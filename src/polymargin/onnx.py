@@ -21,7 +21,7 @@ from .code_machines import CodeClassifier
 from .output_codes import OutputCodeSVC
 from .prototypes import PrototypeClassifier
 from .reductions import PairwiseSVC, all_pairs
-from .sensitivity import dense
+from .sensitivity import code_of, dense
 
 OPSET = 17
 LARGEST = 1 << 31  # bytes: what one ONNX file can hold
@@ -95,6 +95,10 @@ def to_onnx(model: Any, path: str | os.PathLike | None = None, *, double: bool =
         raise ValueError(
             f"to_onnx expected JointSVC, CoreVectorSVC, PairwiseSVC, OneVsRestSVC or OutputCodeSVC, and found "
             f"{type(machine).__name__}"
+        )
+    if code_of(machine) is not None and not isinstance(machine, CodeClassifier):
+        raise ValueError(
+            f'to_onnx expected scheme="joint", and found {type(machine).__name__}(scheme="pairwise"): use PairwiseSVC'
         )
     x = "X"
     for scaler in steps[:-1]:

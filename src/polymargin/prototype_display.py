@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core, kernels
 from .displays import MOST_POINTS, classes_of_support, colours, panels
 from .resources import threads
-from .sensitivity import dense, own_weights
+from .sensitivity import code_of, dense, own_weights
 
 
 class PrototypeDisplay:
@@ -65,7 +65,7 @@ class PrototypeDisplay:
                 'PrototypeDisplay expected rows with features, and found kernel="precomputed": '
                 "the plane is computed from kernel values between support vectors, which are not kept"
             )
-        if hasattr(estimator, "code_"):
+        if code_of(estimator) is not None:
             raise ValueError(
                 f"PrototypeDisplay expected a machine with class prototypes, and found {type(estimator).__name__}, "
                 f"whose binary machines have none: use JointSVC"

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core, kernels
 from .checks import canonical, check_sample_weight, quoted
-from .reductions import OneVsRestSVC
+from .reductions import OneVsRestSVC, pair_code
 from .resources import threads
 
 CHUNK = 1024  # support vectors of a block
@@ -90,8 +90,7 @@ def sensitivity_map(
     model, X = last_step(estimator, X)
     X = model._rows(X)
     weight = check_sample_weight(sample_weight, X.shape[0])
-    code = getattr(model, "code_", None)
-    if of == "mean" and code is None:
+    if of == "mean" and code_of(model) is None:
         return mean_square(model, X, weight, own_weights(model) / len(model.classes_))
     index = class_index(model, X, y)
     B = model.dual_coef_
@@ -103,9 +102,16 @@ def sensitivity_map(
     return np.nanmean(maps, axis=0) if of == "mean" else maps
 
 
+def code_of(model: Any) -> np.ndarray | None:
+    """The code of a reduction, a row per class and a column per binary machine; None for machines with prototypes."""
+    if hasattr(model, "code_"):
+        return model.code_
+    return pair_code(model.pairs_, len(model.classes_)) if getattr(model, "scheme", None) == "pairwise" else None
+
+
 def takes_part(model: Any, c: int) -> np.ndarray:
     """The classes over whose rows the map of score c is a mean."""
-    code = getattr(model, "code_", None)
+    code = code_of(model)
     if code is None or (isinstance(model, OneVsRestSVC) and code.shape[1] > 1):
         return np.arange(len(model.classes_)) == c
     return code[:, c] != 0
@@ -113,7 +119,7 @@ def takes_part(model: Any, c: int) -> np.ndarray:
 
 def score_names(model: Any) -> list[str]:
     """What the rows of `dual_coef_` are the scores of."""
-    code, classes = getattr(model, "code_", None), model.classes_
+    code, classes = code_of(model), model.classes_
     if code is None or (isinstance(model, OneVsRestSVC) and code.shape[1] > 1):
         return [f"class {c}" for c in classes]
     if all(np.count_nonzero(column) == 2 for column in code.T):
@@ -166,7 +172,7 @@ def own_weights(model: Any) -> np.ndarray:
     Of a reduction: the sum of their coefficients in all binary machines, without the signs.
     """
     B = model.dual_coef_
-    if hasattr(model, "code_"):
+    if code_of(model) is not None:
         return abs(B).sum(axis=0)
     return B.sum(axis=0) if sp.issparse(B) else B.max(axis=0)
 
