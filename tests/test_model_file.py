@@ -411,10 +411,10 @@ def test_margin_machines_must_sum_to_zero(path):
 
 
 REDUCTION_CHANGES = {
-    "another code": lambda f: f.change("code_", lambda M: -M),
-    "no code": lambda f: f.change("code_", set_at((0, 0), 5)),
-    "a class more": lambda f: f.change("code_", lambda M: np.vstack([M, M[:1]])),
-    "a column less": lambda f: f.change("code_", lambda M: np.ascontiguousarray(M[:, 1:])),
+    "another code": lambda f: f.change("_columns", lambda M: -M),
+    "no code": lambda f: f.change("_columns", set_at((0, 0), 5)),
+    "a class more": lambda f: f.change("_columns", lambda M: np.vstack([M, M[:1]])),
+    "a column less": lambda f: f.change("_columns", lambda M: np.ascontiguousarray(M[:, 1:])),
     "sum": lambda f: f.change("dual_coef_", lambda a: a + 0.1),
     "bias": lambda f: f.change("intercept_", lambda b: b[:-1]),
 }
@@ -422,10 +422,18 @@ REDUCTION_CHANGES = {
 
 @pytest.mark.parametrize("name", REDUCTION_CHANGES)
 def test_changed_reductions_are_refused(name, path):
-    crafted = Crafted(PairwiseSVC().fit(X, y), path)
+    crafted = Crafted(OneVsRestSVC().fit(X, y), path)
     REDUCTION_CHANGES[name](crafted)
     crafted.save(path)
-    with pytest.raises(ValueError, match="found PairwiseSVC with"):
+    with pytest.raises(ValueError, match="found OneVsRestSVC with"):
+        load_model(path)
+
+
+def test_pairs_are_all_pairs(path):
+    crafted = Crafted(PairwiseSVC().fit(X, y), path)
+    crafted.change("_columns", lambda pairs: pairs[:, ::-1].copy())
+    crafted.save(path)
+    with pytest.raises(ValueError, match="a code that is none"):
         load_model(path)
 
 
