@@ -145,7 +145,7 @@ def parquet(paths: Any, target: str) -> Stream:
     try:
         import pyarrow.parquet as pq
     except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'polymargin[parquet]'") from None
+        raise ImportError("Parquet files need pyarrow: pip install 'polymargin[report]'") from None
     files = [Path(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     files = [f for p in files for f in (sorted(p.glob("*.parquet")) if p.is_dir() else [p])]
     if not files:
