@@ -100,12 +100,18 @@ class PrototypeDisplay:
         style = dict(edgecolors="black", linewidths=1.2, zorder=3)
         self.prototypes_ = ax.scatter(*self.prototypes.T, c=colour, marker="s", s=80, **style)
         self.mean_ = ax.scatter(*mean, c="white", marker="X", s=110, **style)
-        if len(self.classes) <= 30:
+        if len(self.classes) <= 10:
             handles = [
                 ax.scatter([], [], color=[c], marker="s", edgecolors="black", label=str(name))
                 for c, name in zip(colour, self.classes, strict=True)
             ]
             ax.legend(handles=handles, fontsize=8, title="prototypes", loc="upper left", bbox_to_anchor=(1.01, 1.0))
+        else:  # many colours look alike: names beside the squares
+            for m, name in zip(self.prototypes, self.classes, strict=True):
+                if np.isfinite(m).all():
+                    ax.annotate(
+                        str(name), m, xytext=(6, 4), textcoords="offset points", fontsize=9, weight="bold", zorder=4
+                    )
         ax.set_aspect("equal", adjustable="datalim")
         return self
 
