@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from . import core_search, core_vector, enclosing_ball, grnn, joint, manifold, structured
+from . import core_model, core_search, core_vector, enclosing_ball, grnn, joint, manifold, structured
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
 from .kernels import HAS_GAMMA
 from .machines import MACHINES
@@ -271,7 +271,7 @@ RECORDS = {
     },
     "CoreVectorSVC": Record(
         core_vector.CoreVectorSVC,
-        core_vector.CONSTRAINTS,
+        core_model.CONSTRAINTS,
         CORE_VECTORS,
         optional=(*OPTIONAL, "pairs_", "n_seen_", "kept_weight"),
         check=check_core,
