@@ -16,10 +16,10 @@ from sklearn.utils import check_random_state
 from .checks import Kind, Name
 from .code_machines import BINARY, CONSTRAINTS, CodeClassifier
 
-N_CODES = 1000  # random codes, of which the best is taken
-FEW = 1024  # up to so many distinct columns are all listed
-# Entries, how often each is drawn, and columns per bit of a class's number.
-KINDS = {"dense": ((-1, 1), (0.5, 0.5), 10), "sparse": ((-1, 0, 1), (0.25, 0.5, 0.25), 15)}
+N_CODES = 250  # random codes, of which the best is taken
+FEW = 4  # times the columns that are wanted: where there are no more distinct ones, they are all listed
+# Entries, each drawn as often as the others, and columns per bit of a class's number.
+KINDS = {"dense": ((-1, 1), 10), "sparse": ((-1, 0, 0, 1), 15)}
 
 
 # --- decoding: S[i, c] from F[i, l] and M[c, l], minus the distance of scores and row ---
@@ -82,30 +82,30 @@ def design(kind: str, n_classes: int, random_state: Any) -> np.ndarray:
     T = n_classes
     if T == 2:
         return BINARY.copy()
-    values, shares, per_bit = KINDS[kind]
+    entries, per_bit = KINDS[kind]
     n_columns = int(np.ceil(per_bit * np.log2(T)))
     n_distinct = 2 ** (T - 1) - 1 if kind == "dense" else (3**T - 2 ** (T + 1) + 1) // 2
+    pool = every_column(T, tuple(sorted(set(entries)))) if n_distinct <= FEW * n_columns else None
     if n_distinct <= n_columns:
-        return every_column(T, values)
+        return pool
     rng = check_random_state(random_state)
-    pool = every_column(T, values) if n_distinct <= FEW else None
     best, best_distance = np.zeros((T, 0), dtype=np.int8), -1.0
-    for _ in range(max(1, min(N_CODES, 10**9 // (T * T * n_columns)))):
-        code = draw(rng, pool, T, n_columns, values, shares)
+    for _ in range(max(1, min(N_CODES, 2 * 10**8 // (T * T * n_columns)))):
+        code = draw(rng, pool, T, n_columns, entries)
         distance = least_distance(code) if code.any(axis=1).all() else -0.5  # a class that is nowhere: only if need be
         if distance > best_distance:
             best, best_distance = code, distance
     return best
 
 
-def draw(rng: Any, pool: np.ndarray | None, T: int, n_columns: int, values: tuple, shares: tuple) -> np.ndarray:
+def draw(rng: Any, pool: np.ndarray | None, T: int, n_columns: int, entries: tuple[int, ...]) -> np.ndarray:
     """Distinct columns with independent entries; where few columns exist, chosen from all of them as often."""
     if pool is not None:
-        odds = np.prod(np.array(shares)[np.searchsorted(values, pool)], axis=0)
+        odds = np.prod([[entries.count(m) for m in row] for row in pool.tolist()], axis=0)
         return pool[:, np.sort(rng.choice(pool.shape[1], n_columns, replace=False, p=odds / odds.sum()))]
     code = np.zeros((T, 0), dtype=np.int8)
     while code.shape[1] < n_columns:
-        more = rng.choice(np.array(values, dtype=np.int8), size=(T, n_columns), p=shares)
+        more = np.array(entries, dtype=np.int8)[rng.randint(len(entries), size=(T, n_columns))]
         code = np.concatenate([code, more], axis=1)
         code = code[:, distinct(code)]
     return code[:, :n_columns]
