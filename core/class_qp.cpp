@@ -1,6 +1,7 @@
 #include "class_qp.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace polymargin {
 
@@ -18,6 +19,16 @@ ClassQp::ClassQp(Span<const Index> segments, const std::vector<Index>& classes, 
   const Index n_parts = static_cast<Index>(parts_.size());
   for (Index t = 0; split && t < n_parts; ++t) groups_.push_back({t, t + 1});
   if (!split) groups_.push_back({0, n_parts});
+  allocate();
+}
+
+ClassQp::ClassQp(std::vector<Part> parts) : parts_(std::move(parts)) {
+  for (const Part& p : parts_) n_ += p.size;
+  groups_.push_back({0, static_cast<Index>(parts_.size())});
+  allocate();
+}
+
+void ClassQp::allocate() {
   for (auto* v : {&z, &low, &high, &linear, &ridge, &G, &up_, &down_, &diagonal_}) v->assign(n_, 0.0);
 }
 
@@ -44,6 +55,18 @@ void ClassQp::begin(const double* K, Index ld) {
     for (std::size_t r = 0; r < rows.size(); ++r) shifted[r] = rows[r] + p.row;
     polymargin::steps<double>().add_rows(shifted.data(), coef.data(), static_cast<Index>(rows.size()), 0, p.size,
                                          G.data() + p.at);
+  }
+}
+
+void ClassQp::resume(const std::vector<double>& old_ridge, double scale) {
+  for (Index k = 0; k < n_; ++k) {
+    G[k] = scale * (G[k] + linear[k] - old_ridge[k] * z[k]) - linear[k];
+    z[k] *= scale;
+    if (z[k] > high[k]) z[k] = high[k];  // rounding
+    if (z[k] < low[k]) z[k] = low[k];
+    G[k] += ridge[k] * z[k];
+    diagonal_[k] += ridge[k] - old_ridge[k];
+    mark(k);
   }
 }
 

@@ -20,6 +20,8 @@ class ClassQp {
   struct Part {  // the variables [at, at + size) are the rows [row, row + size) of K
     Index row, at, size;
   };
+  // Any ranges of rows, as one group; `at` counts the variables.
+  explicit ClassQp(std::vector<Part> parts);
   const std::vector<Part>& parts() const { return parts_; }
   Index size() const { return n_; }
 
@@ -28,6 +30,8 @@ class ClassQp {
 
   // z must be feasible. K has ld values in a row.
   void begin(const double* K, Index ld);
+  // The same after bounds and ridge have changed, and z with its gradient has been kept or scaled: K z need not be computed.
+  void resume(const std::vector<double>& old_ridge, double scale);
   // Steps on two variables of a group until the largest violation is at most eps. Returns how many were made; fewer than
   // `most` means that eps is reached, or that rounding leaves nothing to gain.
   Index steps(double eps, Index most);
@@ -38,6 +42,7 @@ class ClassQp {
   std::vector<double> multipliers() const;
 
  private:
+  void allocate();
   struct Group {
     Index first, last;  // parts
   };

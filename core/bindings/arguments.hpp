@@ -62,6 +62,7 @@ inline nb::object as_vector(const std::vector<double>& v) {
 }
 
 // What each file of bindings adds to the module.
+void bind_code_paths(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_criterion(nb::module_& m);
 void bind_kernels(nb::module_& m);

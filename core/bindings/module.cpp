@@ -4,6 +4,7 @@ NB_MODULE(_core, m) {
   using namespace polymargin;
   nb::set_leak_warnings(false);  // an interpreter that ends with a traceback in its hands is no leak of ours
   m.doc() = "The compiled core: kernel blocks, solvers and scores.";
+  bind_code_paths(m);
   bind_codes(m);
   bind_core_set(m);
   bind_criterion(m);

@@ -7,13 +7,11 @@ no part of the matrix is ever copied, and scores of the other rows are read off 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
 from . import _core, kernels
@@ -23,25 +21,18 @@ from .code_machines import CodeClassifier
 from .distances import rbf, squared_distances
 from .machines import LOSSES
 
-PADDING = 16  # values after the matrix that vector code may read
-
 
 class Scored(ClassifierMixin, BaseEstimator):
-    """A classifier whose class scores on the rows at hand are known already."""
+    """A classifier whose scores on the rows at hand are known already: per class, or one for two classes."""
 
-    def __init__(self, model: CodeClassifier, F: np.ndarray) -> None:
-        self.model, self.F = model, F
-        self.classes_ = model.classes_
+    def __init__(self, classes: np.ndarray, S: np.ndarray) -> None:
+        self.classes_, self.S = classes, S
 
     def decision_function(self, X: Any) -> np.ndarray:
-        if len(self.classes_) == 2 and self.F.shape[1] == 1:
-            return self.F[:, 0] * float(self.model.code_[1, 0])
-        S = self.model._decide(self.F)
-        return S[:, 1] - S[:, 0] if len(self.classes_) == 2 else S
+        return self.S
 
     def predict(self, X: Any) -> np.ndarray:
-        S = self.decision_function(X)
-        return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]
+        return self.classes_[(self.S > 0).astype(int) if self.S.ndim == 1 else self.S.argmax(axis=1)]
 
     def score(self, X: Any, y: np.ndarray) -> float:
         return float(np.mean(self.predict(X) == y))
@@ -61,12 +52,18 @@ class GramFolds:
     weight : ndarray of shape (n,)
         Weights of the rows.
     n_threads : int
-        For Gram matrices.
+    splits : list of (train, test)
+        Inside a class, rows are sorted by the fold that tests them, so that folds are ranges of rows.
     """
 
-    def __init__(self, machine: Any, X: Any, y: np.ndarray, weight: np.ndarray, n_threads: int) -> None:
+    def __init__(self, machine: Any, X: Any, y: np.ndarray, weight: np.ndarray, n_threads: int, splits: list) -> None:
         self.machine, self.n_threads = machine, n_threads
-        self.order = np.argsort(y, kind="stable")
+        tested = np.full(len(y), len(splits))
+        for k, (_, test) in reversed(list(enumerate(splits))):
+            tested[test] = k
+        classes, index = np.unique(y, return_inverse=True)
+        self.order = np.lexsort((tested, index))
+        self.classes, self.index = classes, index[self.order]
         self.X, self.y, self.weight = X[self.order], y[self.order], weight[self.order]
         self.n = len(y)
         self.place = np.empty(self.n, dtype=np.int64)
@@ -74,8 +71,7 @@ class GramFolds:
         self.settings = machine.get_params(deep=False)
         self.kernel = self.settings["kernel"]
         self.D = squared_distances(self.X) if self.kernel == "rbf" else None
-        self.values = np.zeros(self.n**2 + PADDING)
-        self.K = self.values[: self.n**2].reshape(self.n, self.n)
+        self.K = np.empty((self.n, self.n))
 
     def gamma(self, gamma: Any, train: np.ndarray) -> Any:
         """What a gamma stands for when these rows are trained on."""
@@ -96,49 +92,44 @@ class GramFolds:
             )
             self.K[:] = _core.gram(kernels.as_data(self.X), record, np.arange(self.n), "float64", self.n_threads)
 
-    def path(self, Cs: np.ndarray, train: np.ndarray, n_threads: int, stop: Callable) -> Iterator[tuple[float, Any]]:
-        """Fit on some rows at each C: yields the seconds and `scored(rows)`, a fitted estimator and what it takes as X.
+    def by_code(self, train: np.ndarray) -> bool:
+        """Whether the machine is made of binary ones by code, and the training rows have all classes."""
+        return isinstance(self.machine, CodeClassifier) and len(np.unique(self.index[train])) == len(self.classes)
 
-        `train` are increasing places in the sorted order.
+    def code_scores(self, Cs: list, trains: list, rows: list, time_limit: float) -> tuple[list, np.ndarray, str]:
+        """Binary machines by code, all folds and all C at once.
+
+        Returns, for every fold, the scores of its `rows` with shape (n_C, n_rows, ...), the seconds with
+        shape (n_folds, n_C) and a status.
         """
-        if isinstance(self.machine, CodeClassifier) and len(np.unique(self.y[train])) == len(np.unique(self.y)):
-            return self._code_path(Cs, train, n_threads, stop)
-        return self._precomputed_path(Cs, train, n_threads)
-
-    def _code_path(self, Cs, train, n_threads, stop):
-        """Binary machines by code: all columns by one solver, which holds the matrix."""
         machine = clone(self.machine)
-        classes, index = np.unique(self.y, return_inverse=True)
-        machine.classes_, machine.code_ = classes, machine._code(len(classes))
-        segments = np.concatenate([[0], np.cumsum(np.bincount(index))]).astype(np.int64)
-        core = _core.CodeSolver.held(self.values, segments, n_threads)
-        w = self.weight[train]
-        weight = np.zeros(self.n)
-        weight[train] = w * class_weights(machine.class_weight, classes, index[train], w)[index[train]]
-        form, used, start = LOSSES[machine.loss], weight > 0, None
-        code = np.ascontiguousarray(machine.code_)
-        limit = np.inf if machine.time_limit is None else machine.time_limit
-        for C in Cs:
-            begin = time.perf_counter()
-            upper = C * weight if form.box else np.where(used, np.inf, 0.0)
-            ridge = np.divide(1 / C, weight, out=np.zeros(self.n), where=used) if form.ridge else np.zeros(self.n)
-            out = core.solve(code, upper, ridge, start, machine.tol, machine.max_iter, limit, lambda *_: stop())
-            if stop():
-                return
-            if out["status"] != "solved":
-                warnings.warn(
-                    f"A fit at C={C:g} ended with status {out['status']!r}.", ConvergenceWarning, stacklevel=2
-                )
-            start = out["indptr"], out["indices"], out["values"]
-            seconds = time.perf_counter() - begin
+        machine.classes_, machine._columns = self.classes, machine._code(len(self.classes))
+        machine.dual_coef_ = None  # the decision rule asks whether the machine is fitted, not what its coefficients are
+        code = np.ascontiguousarray(machine.code_, dtype=np.int8)
+        segments = np.concatenate([[0], np.cumsum(np.bincount(self.index))]).astype(np.int64)
+        weights = []
+        for train in trains:
+            w, y = self.weight[train], self.index[train]
+            weights.append(w * class_weights(machine.class_weight, self.classes, y, w)[y])
+        out = _core.code_paths(
+            self.K, segments, code, trains, weights, rows, np.array(Cs), LOSSES[machine.loss].ridge,
+            float(machine.tol), int(machine.max_iter), float(time_limit), self.n_threads,
+        )  # fmt: skip
+        F = out["F"].reshape(code.shape[1], -1).T
+        if len(self.classes) == 2 and F.shape[1] == 1:
+            S = F[:, 0] * float(code[1, 0])
+        else:
+            S = machine._decide(F)
+            S = S[:, 1] - S[:, 0] if len(self.classes) == 2 else S
+        S = S.reshape(len(Cs), -1, *S.shape[1:])
+        ends = np.cumsum([len(r) for r in rows])
+        return np.split(S, ends[:-1], axis=1), out["seconds"].reshape(len(trains), len(Cs)), out["status"]
 
-            def scored(rows, out=out, start=start):
-                return Scored(machine, core.scores(*start, out["bias"], rows)), None
+    def path(self, Cs: list, train: np.ndarray, n_threads: int) -> Iterator[tuple[float, Callable]]:
+        """Any machine: the matrix as a precomputed kernel, and weight 0 for rows that are left out.
 
-            yield seconds, scored
-
-    def _precomputed_path(self, Cs, train, n_threads):
-        """Any machine: the matrix as a precomputed kernel, and weight 0 for rows that are left out."""
+        For each C, the seconds and `scored(rows)`: the fitted estimator, and what it takes as X for these rows.
+        """
         machine = clone(self.machine).set_params(kernel="precomputed")
         if "warm_start" in self.settings:
             machine.set_params(warm_start=True)
@@ -163,9 +154,9 @@ class GramFolds:
 
 
 class RowFolds:
-    """The same on the rows themselves, for machines without a kernel matrix and for matrices too large for the memory."""
+    """The same on the rows themselves: for machines without a kernel, and for matrices too large for the memory."""
 
-    def __init__(self, machine: Any, X: Any, y: np.ndarray, weight: np.ndarray, n_threads: int) -> None:
+    def __init__(self, machine: Any, X: Any, y: np.ndarray, weight: np.ndarray, n_threads: int, splits: list) -> None:
         self.machine, self.X, self.y, self.weight = machine, X, y, weight
         self.order = self.place = np.arange(len(y))
         self.settings = machine.get_params(deep=True)
@@ -177,7 +168,10 @@ class RowFolds:
     def set_gamma(self, gamma: Any) -> None:
         self.value = gamma
 
-    def path(self, Cs, train, n_threads, stop):
+    def by_code(self, train: np.ndarray) -> bool:
+        return False
+
+    def path(self, Cs, train, n_threads):
         machine = clone(self.machine)
         C_name, gamma_name = tuned_names(machine)
         machine.set_params(**{gamma_name: self.value})

@@ -14,7 +14,7 @@ import numpy as np
 import sklearn
 from scipy.stats import rankdata
 
-from .gram_folds import GramFolds, RowFolds
+from .gram_folds import GramFolds, RowFolds, Scored
 from .progress import rich_bar, say
 from .resources import budget, threads
 
@@ -38,6 +38,8 @@ class GridRun:
         self.table: list[dict] = []
         self.engines: dict[int, Any] = {}
         self.multimetric = False
+        self.train = bool(search.return_train_score)
+        self.unsolved: set[str] = set()
 
     def __enter__(self) -> GridRun:
         self.bar = rich_bar() if self.search.verbose and sys.stderr.isatty() else None
@@ -119,7 +121,12 @@ class GridRun:
                         break
                     engine.set_gamma(value)
                     same = [k for k in folds if values[k] is value or np.array_equal(values[k], value)]
-                    self.run(lambda k: self.fold(engine, k, *where[k], Cs, path, share), same)  # noqa: B023
+                    used = {k: self.training_rows(engine, where[k][0], share) for k in same}
+                    by_code = [k for k in same if engine.by_code(used[k])]
+                    if by_code:
+                        self.all_folds(engine, by_code, used, where, Cs, path)
+                    rest = [k for k in same if k not in by_code]
+                    self.run(lambda k: self.fold(engine, k, used[k], where[k][1], Cs, path), rest)  # noqa: B023
                 self.show(f"gamma {grid[1][j]}", (part + (done + 1) / len(numbers)) / len(parts))
                 if self.stop() and self.status == "solved":
                     self.status = "time_limit"
@@ -129,7 +136,7 @@ class GridRun:
         if part not in self.engines:
             fits = 16.0 * len(self.y) ** 2 <= budget(self.search.memory)
             kind = GramFolds if fits and "kernel" in self.machine.get_params(deep=False) else RowFolds
-            self.engines = {part: kind(self.machine, Z, self.y, self.weight, self.n_threads)}
+            self.engines = {part: kind(self.machine, Z, self.y, self.weight, self.n_threads, self.splits)}
         return self.engines[part]
 
     def run(self, task: Callable, folds: list[int]) -> None:
@@ -149,26 +156,49 @@ class GridRun:
             self.ended.set()
             raise
 
-    def fold(
-        self, engine: Any, k: int, train: np.ndarray, test: np.ndarray, Cs: list, path: list, share: float
-    ) -> None:
-        """One fold along the path of C."""
+    def training_rows(self, engine: Any, train: np.ndarray, share: float) -> np.ndarray:
         if share < 1:
             train = train[np.floor(np.arange(0, len(train), 1 / share)).astype(int)]
-        y = engine.y
-        train = train[engine.weight[train] > 0]
+        return train[engine.weight[train] > 0]
+
+    def all_folds(self, engine: Any, folds: list, used: dict, where: dict, Cs: list, path: list) -> None:
+        """Binary machines by code: everything but the scorer in one call."""
+        test = [where[k][1] for k in folds]
+        rows = [np.sort(np.concatenate([used[k], t])) for k, t in zip(folds, test, strict=True)] if self.train else test
+        left = self.deadline - time.monotonic()
+        found, seconds, status = engine.code_scores(Cs, [used[k] for k in folds], rows, left)
+        if status in ("interrupted", "time_limit"):
+            self.status = status
+            self.ended.set()
+            return
+        if status != "solved":
+            self.unsolved.add(status)
+        for at, k in enumerate(folds):
+            for number, row in enumerate(path):
+
+                def scored(some, at=at, number=number):
+                    return Scored(engine.classes, found[at][number][np.searchsorted(rows[at], some)]), None
+
+                self.enter(row, k, seconds[at, number], scored, used[k], test[at], engine.y)
+
+    def fold(self, engine: Any, k: int, train: np.ndarray, test: np.ndarray, Cs: list, path: list) -> None:
+        """Any machine: one fold along the path of C."""
         n_threads = 1 if len(self.splits) >= self.n_threads else self.n_threads
         # The rows were checked already, and n^2 kernel values are many to look at.
         with sklearn.config_context(assume_finite=True):
-            for row, (seconds, scored) in zip(path, engine.path(Cs, train, n_threads, self.stop), strict=False):
-                begin = time.perf_counter()
-                self.note(row["test"], k, self.search.scorer_(*scored(test), y[test]))
-                row["score_time"][k] = time.perf_counter() - begin
-                if self.search.return_train_score:
-                    self.note(row["train"], k, self.search.scorer_(*scored(train), y[train]))
-                row["fit_time"][k], row["n_resources"] = seconds, len(train)
+            for row, (seconds, scored) in zip(path, engine.path(Cs, train, n_threads), strict=False):
+                self.enter(row, k, seconds, scored, train, test, engine.y)
                 if self.stop():
                     return
+
+    def enter(self, row: dict, k: int, seconds: float, scored: Callable, train: Any, test: Any, y: Any) -> None:
+        """Times and scores of one fit."""
+        begin = time.perf_counter()
+        self.note(row["test"], k, self.search.scorer_(*scored(test), y[test]))
+        row["score_time"][k] = time.perf_counter() - begin
+        if self.train:
+            self.note(row["train"], k, self.search.scorer_(*scored(train), y[train]))
+        row["fit_time"][k], row["n_resources"] = seconds, len(train)
 
     def note(self, scores: dict, k: int, found: Any) -> None:
         if isinstance(found, dict):
@@ -201,7 +231,7 @@ class GridRun:
             out["iter"] = np.array([row["iteration"] for row in table])
             out["n_resources"] = np.array([row["n_resources"] for row in table])
         missing = np.full(len(self.splits), np.nan)
-        for kind in ("test", "train") if self.search.return_train_score else ("test",):
+        for kind in ("test", "train") if self.train else ("test",):
             for name in unique(name for row in table for name in row[kind]) or ["score"]:
                 scores = np.array([row[kind].get(name, missing) for row in table])
                 for k in range(len(self.splits)):

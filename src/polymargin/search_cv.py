@@ -190,6 +190,13 @@ class KernelSearchCV(BestEstimator):
             self.refit_time_ = time.perf_counter() - began
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
+        if run.unsolved:
+            warnings.warn(
+                f"Some fits of KernelSearchCV ended with status {sorted(run.unsolved)[0]!r}: scale the columns of X "
+                f"(StandardScaler), or leave the largest values of C out.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         if self.status_ != "solved":
             warnings.warn(
                 "KernelSearchCV reached its time limit before all points were evaluated: raise time_limit, or use "

@@ -1,0 +1,133 @@
+#include "code_paths.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <mutex>
+
+namespace polymargin {
+
+namespace {
+
+constexpr Index kChunk = 4096;  // steps between two looks at the clock
+
+Index class_of(Span<const Index> segments, Index row) {
+  return std::upper_bound(segments.begin(), segments.end(), row) - segments.begin() - 1;
+}
+
+// Rows as ranges of adjacent ones.
+std::vector<ClassQp::Part> ranges(const std::vector<Index>& rows) {
+  std::vector<ClassQp::Part> parts;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    if (parts.empty() || parts.back().row + parts.back().size != rows[k])
+      parts.push_back({rows[k], static_cast<Index>(k), 0});
+    ++parts.back().size;
+  }
+  return parts;
+}
+
+// One column on one training set, along all C.
+class Path {
+ public:
+  Path(const CodePaths& paths, const CodePaths::Fold& fold, Index column) : p_(paths) {
+    std::vector<Index> rows;
+    for (Index k = 0; k < fold.train.size; ++k) {
+      const Index c = class_of(p_.segments, fold.train[k]);
+      const int sign = p_.code[c * p_.columns() + column];
+      if (sign == 0) continue;
+      rows.push_back(fold.train[k]);
+      sign_.push_back(sign);
+      weight_.push_back(fold.weight[k]);
+    }
+    qp_ = std::make_unique<ClassQp>(ranges(rows));
+    test_ = ranges({fold.test.begin(), fold.test.end()});
+    for (Index k = 0; k < qp_->size(); ++k) qp_->linear[k] = sign_[k];
+  }
+
+  // Solves for the k-th C. A solution at the bounds scales with C, one inside them stays.
+  Status solve(Index k, const double* K, Index n, const std::function<bool()>& stop) {
+    const double C = p_.C[k], infinity = std::numeric_limits<double>::infinity();
+    ClassQp& q = *qp_;
+    Index n_free = 0, n_bound = 0;
+    for (Index i = 0; k > 0 && i < q.size(); ++i)
+      if (q.z[i] != 0) ++(q.z[i] > q.low[i] && q.z[i] < q.high[i] ? n_free : n_bound);
+    const std::vector<double> old_ridge = q.ridge;
+    for (Index i = 0; i < q.size(); ++i) {
+      const double most = p_.squared ? infinity : C * weight_[i];
+      (sign_[i] > 0 ? q.high : q.low)[i] = sign_[i] > 0 ? most : -most;
+      q.ridge[i] = p_.squared ? 1 / (C * weight_[i]) : 0;
+    }
+    if (k == 0)
+      q.begin(K, n);
+    else
+      q.resume(old_ridge, n_bound > n_free ? C / p_.C[k - 1] : 1.0);
+    for (Index made = 0;;) {
+      const Index steps = q.steps(p_.tol, kChunk);
+      made += steps;
+      if (q.violation() <= p_.tol) return Status::solved;
+      if (steps < kChunk) return Status::stalled;
+      if (made >= p_.max_iter) return Status::max_iter;
+      if (stop()) return Status::interrupted;
+    }
+  }
+
+  double violation() const { return qp_->violation(); }
+
+  // f = K z + b of the test rows; b is minus the multiplier.
+  void scores(const double* K, Index n, double* f) {
+    rows_.clear(), coef_.clear();
+    for (const ClassQp::Part& part : qp_->parts())
+      for (Index k = 0; k < part.size; ++k)
+        if (qp_->z[part.at + k] != 0) rows_.push_back(K + (part.row + k) * n), coef_.push_back(qp_->z[part.at + k]);
+    const double b = -qp_->multipliers()[0];
+    std::vector<const double*> shifted(rows_.size());
+    for (const ClassQp::Part& part : test_) {
+      std::fill_n(f + part.at, part.size, b);
+      for (std::size_t r = 0; r < rows_.size(); ++r) shifted[r] = rows_[r] + part.row;
+      steps<double>().add_rows(shifted.data(), coef_.data(), static_cast<Index>(rows_.size()), 0, part.size,
+                               f + part.at);
+    }
+  }
+
+ private:
+  const CodePaths& p_;
+  std::unique_ptr<ClassQp> qp_;
+  std::vector<double> sign_, weight_, coef_;
+  std::vector<const double*> rows_;
+  std::vector<ClassQp::Part> test_;
+};
+
+}  // namespace
+
+PathReport run_paths(const CodePaths& p, const double* K, Index n, double* F, const std::function<bool()>& stop,
+                     Team& team) {
+  using Clock = std::chrono::steady_clock;
+  const Index n_folds = static_cast<Index>(p.folds.size()), n_C = p.C.size;
+  std::vector<Index> first(n_folds + 1, 0);
+  for (Index f = 0; f < n_folds; ++f) first[f + 1] = first[f] + p.folds[f].test.size;
+  PathReport report;
+  report.seconds.assign(n_folds * n_C, 0.0);
+  std::mutex mutex;
+  std::atomic<bool> ended{false};
+  team.run(p.columns() * n_folds, [&](Index task) {
+    const Index column = task / n_folds, f = task % n_folds;
+    Path path(p, p.folds[f], column);
+    for (Index k = 0; k < n_C && !ended; ++k) {
+      const auto begun = Clock::now();
+      const Status status = path.solve(k, K, n, stop);
+      const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+      path.scores(K, n, F + (column * n_C + k) * first[n_folds] + first[f]);
+      const bool end = status == Status::interrupted || stop();
+      const std::lock_guard<std::mutex> lock(mutex);
+      report.seconds[f * n_C + k] += seconds;
+      report.violation = std::max(report.violation, path.violation());
+      if (status != Status::solved && report.status != Status::interrupted) report.status = status;
+      if (end) ended = true, report.status = Status::interrupted;
+    }
+  });
+  return report;
+}
+
+}  // namespace polymargin
