@@ -1,9 +1,11 @@
 """Multiclass support vector machines: joint machines, reductions, core vectors, tuning, pictures, explanations."""
 
 from .core_vector import CoreVectorSVC
+from .criterion_display import CriterionDisplay
 from .displays import SensitivityDisplay, SupportVectorDisplay, WeightDisplay
 from .embedding_display import EmbeddingDisplay
 from .enclosing_ball import EnclosingBall
+from .feature_scores import fisher_score, kolmogorov_smirnov_score, pearson_score
 from .grnn import GRNNRegressor
 from .joint import JointSVC
 from .kernel_density import KernelDensityNB
@@ -15,6 +17,7 @@ from .reductions import OneVsRestSVC, PairwiseSVC
 from .search_cv import KernelSearchCV
 from .selection import RadiusMarginSearch
 from .sensitivity import sensitivity_map
+from .separability import class_separability, single_machine_bound
 from .structured import StructuredSVC
 
 __version__ = "0.1.0"
@@ -22,6 +25,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CoreVectorSVC",
     "EmbeddingDisplay",
+    "CriterionDisplay",
     "EnclosingBall",
     "GRNNRegressor",
     "JointSVC",
@@ -38,7 +42,12 @@ __all__ = [
     "SupportVectorDisplay",
     "WeightDisplay",
     "__version__",
+    "class_separability",
+    "fisher_score",
+    "kolmogorov_smirnov_score",
     "load_model",
+    "pearson_score",
     "save_model",
     "sensitivity_map",
+    "single_machine_bound",
 ]
