@@ -1,4 +1,4 @@
-"""Measures beside the radius-margin criteria: class separability in feature space, and a bound for one joint machine."""
+"""Measures beside the radius-margin criteria: separability of classes, and a bound for one joint machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def class_separability(
     gamma: Any = "scale",
     degree: int = 3,
     coef0: float = 0.0,
-    n_jobs: Any = None,
+    n_jobs: int | None = None,
 ) -> Separability:
     r"""Scatter of the classes in the kernel's feature space (Wang, Xue and Chan 2008, eq. 19 to 21).
 
@@ -95,7 +95,7 @@ def class_separability(
     return Separability(inside - every / n, trace - inside, trace - every / n)
 
 
-def single_machine_bound(X: Any, y: Any, *, C: float = 1.0, gamma: float, n_jobs: Any = None) -> float:
+def single_machine_bound(X: Any, y: Any, *, C: float = 1.0, gamma: float, n_jobs: int | None = None) -> float:
     r"""Radius-margin bound of one joint machine for all classes, up to a constant (eq. 17).
 
     .. math:: R^2 \sum_{i<j} \|w_i - w_j\|^2
