@@ -20,6 +20,7 @@ from .checks import class_weights, column_moments
 from .code_machines import CodeClassifier
 from .distances import rbf, squared_distances
 from .machines import LOSSES
+from .prototypes import PrototypeClassifier
 
 
 class Scored(ClassifierMixin, BaseEstimator):
@@ -126,7 +127,7 @@ class GramFolds:
         return np.split(S, ends[:-1], axis=1), out["seconds"].reshape(len(trains), len(Cs)), out["status"]
 
     def path(self, Cs: list, train: np.ndarray, n_threads: int) -> Iterator[tuple[float, Callable]]:
-        """Any machine: the matrix as a precomputed kernel, and weight 0 for rows that are left out.
+        """Any machine: the matrix, or the part of it for other libraries' machines, as a precomputed kernel.
 
         For each C, the seconds and `scored(rows)`: the fitted estimator, and what it takes as X for these rows.
         """
@@ -135,20 +136,25 @@ class GramFolds:
             machine.set_params(warm_start=True)
         if "n_jobs" in self.settings:
             machine.set_params(n_jobs=n_threads)
-        weighted = has_fit_parameter(machine, "sample_weight")
+        # Ours take a row of weight 0 as absent. SVC then mistakes one row of a precomputed kernel for another.
+        whole = isinstance(machine, PrototypeClassifier)
         weight = np.zeros(self.n)
         weight[train] = self.weight[train]
+        weights = {}
+        if not whole and np.any(self.weight != 1):
+            weights = dict(sample_weight=self.weight[train])
+        part, y = (None, None) if whole else (self.K[np.ix_(train, train)], self.y[train])
         for C in Cs:
             begin = time.perf_counter()
             machine.set_params(C=C)
-            if weighted:
+            if whole:
                 machine.fit(self.K, self.y, sample_weight=weight)
             else:
-                machine.fit(self.K[np.ix_(train, train)], self.y[train])
+                machine.fit(part, y, **weights)
             seconds = time.perf_counter() - begin
 
             def scored(rows):
-                return machine, self.K[rows] if weighted else self.K[np.ix_(rows, train)]
+                return machine, self.K[rows] if whole else self.K[np.ix_(rows, train)]
 
             yield seconds, scored
 

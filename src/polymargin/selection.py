@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -32,6 +31,7 @@ from .checks import (
 from .criteria import CRITERIA, Criterion
 from .descent import descend
 from .resources import budget, threads
+from .search_cv import KernelSearchCV
 
 CONSTRAINTS = {
     "criterion": (Name(tuple(CRITERIA)),),
@@ -258,7 +258,7 @@ class RadiusMarginSearch(BestEstimator):
                 stacklevel=2,
             )
         elif self.cv is not None:
-            self._guard(X, labels, index, names, fit_params)
+            self._guard(X, labels, index, names, sample_weight)
         return self
 
     # --- before the search ---
@@ -324,20 +324,21 @@ class RadiusMarginSearch(BestEstimator):
 
     # --- after the search ---
 
-    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple[str, str], fit_params: dict) -> None:
+    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple[str, str], sample_weight: Any) -> None:
         """Scores of the found point and of two with larger C: the criterion fails where one of these is much better."""
         smallest = np.bincount(index).min()
         folds = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
         if folds == 1:
             return
         C, gamma = (self.best_params_[name] for name in names)
-        points = {"found": (C, gamma), "10 C": (10 * C, gamma), "30 C, gamma / 10": (30 * C, gamma / 10)}
-        for what, point in points.items():
-            model = clone(self.estimator).set_params(**dict(zip(names, point, strict=True)))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                scores = cross_val_score(model, X, y, cv=check_cv(folds, y, classifier=True), params=fit_params or None)
-            self.cv_scores_[what] = float(scores.mean())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            check = KernelSearchCV(
+                self.estimator, C=[C, 10 * C, 30 * C], gamma=[gamma, gamma / 10], cv=folds, refit=False,
+                memory=self.memory, n_jobs=self.n_jobs,
+            ).fit(X, y, sample_weight=sample_weight)  # fmt: skip
+        scores = check.cv_results_["mean_test_score"]
+        self.cv_scores_ = {"found": float(scores[0]), "10 C": float(scores[2]), "30 C, gamma / 10": float(scores[5])}
         found = self.cv_scores_["found"]
         other = max(self.cv_scores_, key=self.cv_scores_.get)
         better = self.cv_scores_[other]
