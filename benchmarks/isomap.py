@@ -1,4 +1,4 @@
-"""Supervised Isomap, paper 5: python -m benchmarks.isomap [toy isolet isolet-all control reach mnist] [--out results.csv]
+"""Supervised Isomap, paper 5: python -m benchmarks.isomap [toy isolet isolet-all control reach mnist] [--out file]
 
     toy, isolet   table 2 of Silva and Ribeiro (2009): 300 rows to 10 dimensions, 2,500 balanced rows to 200, with the
                   printed figures, and beside them the nearest neighbour and tuned linear and RBF machines
@@ -17,6 +17,7 @@ import csv
 import datetime
 import resource
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -79,8 +80,6 @@ def tuned(machine, grid, X, y):
     """The best parameters of the grid, refitted to all rows."""
     some = train_test_split(X, y, train_size=1500, random_state=0)[::2] if len(y) > 1500 else (X, y)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    import warnings
-
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
         best = GridSearchCV(machine, grid, cv=folds, refit=False).fit(*some).best_params_
@@ -167,7 +166,7 @@ def mnist():
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     guess = KNeighborsClassifier(1).fit(model.embedding_, data.y_train).predict(model.transform(X_test))
-    note = f"{len(model.landmarks_)} landmarks, residual variance {model.residual_variance_:.3f}, peak memory {peak:.1f} GB"
+    note = f"{len(model.landmarks_)} landmarks, residual variance {model.residual_variance_:.3f}, peak {peak:.1f} GB"
     yield dict(
         what="MNIST, 10 dimensions", train=len(X), seconds=seconds, figures=errors(data.y_test, guess), note=note
     )
