@@ -223,8 +223,9 @@ def test_projection_keeps_the_distances_of_three_prototypes(kernel, machine, see
     m = display.prototypes
     for a, b in [(0, 1), (0, 2), (1, 2)]:
         assert_allclose(np.sum((m[a] - m[b]) ** 2), G[a, a] + G[b, b] - 2 * G[a, b], rtol=1e-8)
-    # A support vector that is its class's only one is that class's prototype.
+    # Prototypes are means of support vectors in the picture too, and their own mean is its origin.
     assert_allclose(P @ display.support, m, atol=1e-8)
+    assert_allclose(m.mean(axis=0), 0, atol=1e-8)
 
 
 def test_two_classes_and_missing_ones(seed):
