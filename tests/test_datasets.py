@@ -83,7 +83,7 @@ def test_a_folder_comes_first_and_archives_before_the_rest(tmp_path, monkeypatch
     np.savez(tmp_path / "iris.npz", X_train=np.arange(6, dtype=np.uint8).reshape(3, 2), y_train=[0, 1, 1])
     monkeypatch.setenv("POLYMARGIN_DATA", str(tmp_path))
     D = load("iris")
-    assert D.X_train.dtype == float and D.X_train.shape == (3, 2) and D.n_classes == 2
+    assert D.X_train.dtype == np.float32 and D.X_train.shape == (3, 2) and D.n_classes == 2
     other = tmp_path / "other"
     other.mkdir()
     assert load("iris", other).X_train.shape == (150, 4)  # the argument beats the variable; the bundled set is next

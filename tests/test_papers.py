@@ -9,10 +9,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from polymargin import JointSVC
+from polymargin.datasets import DatasetNotFound
 from polymargin.papers import PAPERS, exhibits, reproduce, run
 from polymargin.papers.command import app
-from polymargin.papers.exhibit import MEASURES, Exhibit, as_good, compare, table
-from polymargin.papers.protocol import best, folds, grid_accuracy, scaled
+from polymargin.papers.exhibit import MEASURES, Exhibit, as_good, compare, pair, table
+from polymargin.papers.protocol import METHODS, best, coarse_to_fine, folds, grid_accuracy, scaled
+from polymargin.papers.scatter import ad_svm_scores
 
 
 def offline(**parameters):
@@ -127,6 +130,26 @@ def test_every_exhibit_is_complete(exhibit):
     assert all(set(place) <= {part for key in exhibit.printed for part in key} for place in exhibit.reasons)
 
 
+@pytest.mark.parametrize("exhibit", [e for e in exhibits() if e.places(fast=True)], ids=lambda e: e.key)
+def test_the_fast_path_of_every_exhibit(exhibit):
+    """Two places of each: a column of the paper's own and another one, with all their measures."""
+    places = exhibit.places(fast=True)
+    own = next(p for p in places if p[1] in exhibit.own)
+    other = next((p for p in places if p[1] not in exhibit.own), own)
+    for row, column in dict.fromkeys((own, other)):
+        try:
+            result = exhibit.compute(row, column, True)
+        except DatasetNotFound as reason:
+            pytest.skip(str(reason))
+        if exhibit.clock:
+            result = result | exhibit.clock(row, column, True, result)
+        for place_row, place_column, measure in exhibit.printed:
+            if (place_row, place_column) == (row, column):
+                value = pair(result[measure])[0]
+                assert np.isfinite(value) and value >= 0
+                assert "%" not in measure or value <= 100
+
+
 def test_what_is_asked_for_is_found_or_named():
     assert {e.paper for e in exhibits()} == set(PAPERS)
     assert [e.name for e in exhibits("kesler", table=2)] == ["table 2"]
@@ -145,8 +168,6 @@ def test_scaling_maps_the_training_rows_to_the_box():
 
 def test_the_grid_is_that_of_fits_one_by_one():
     """A kernel matrix cut from distances, warm starts along C: the accuracies of plain fits."""
-    from polymargin.papers.protocol import METHODS
-
     D = scaled("wine")
     splits, gammas, Cs = folds(D.y_train, 4)[:2], (0.05, 1.0), (0.1, 10.0)
     for method in METHODS:
@@ -190,6 +211,36 @@ def test_the_command_shows_and_writes_tables(kesler_folder):
     assert {"iris", "wine"} <= {r["row"] for r in rows if r["ours"]}
     page = (kesler_folder / "fast" / "index.html").read_text("utf-8")
     assert "Franc and Hlaváč" in page and "http" not in page
+
+
+def test_a_coarse_search_ends_at_the_best_point_of_the_grid():
+    seen = []
+
+    def evaluate(gamma):
+        kappa = np.log2(gamma)
+        seen.append(round(kappa, 3))
+        return np.array([[90 - (kappa - 1.4) ** 2] * 2, [91 - (kappa - 1.4) ** 2] * 2])
+
+    kappa, c, accuracy = coarse_to_fine(evaluate, -10, 5, (2.0, 1.0, 0.2))
+    assert abs(kappa - 1.4) < 1e-9 and c == 1 and np.allclose(accuracy, 91)
+    assert len(seen) == len(set(seen)) <= 18 and all(-10 <= k <= 5 for k in seen)
+
+
+def test_the_nearest_point_rule_is_the_bisector(rng):
+    """With two classes and the linear kernel, AD-SVM's rule is the hyperplane half-way between the hulls."""
+    X = np.concatenate([rng.normal(-3, 0.5, (15, 2)), rng.normal(3, 0.5, (15, 2))])
+    y = np.repeat([0, 1], 15)
+    model = JointSVC(nu=0.1, intercept="exact", kernel="precomputed", tol=1e-8).fit(X @ X.T, y)
+    kept = X[model.support_]
+    A = model.dual_coef_.toarray()
+    m = A @ kept / A.sum(axis=1, keepdims=True)
+    Z = rng.normal(0, 3, (20, 2))
+    scores = ad_svm_scores(model, Z @ kept.T, kept @ kept.T, "AD-SVM, nearest point")
+    distances = ((Z[:, None] - m) ** 2).sum(axis=2)
+    assert np.array_equal(scores.argmax(axis=1), distances.argmin(axis=1))
+    away, towards = Z - m.mean(axis=0), m - m.mean(axis=0)
+    cosine = away @ towards.T / np.linalg.norm(towards, axis=1)
+    assert np.allclose(ad_svm_scores(model, Z @ kept.T, kept @ kept.T, "AD-SVM, direction"), cosine)
 
 
 def test_a_wrong_name_is_a_usage_error():

@@ -169,8 +169,10 @@ def _from_folder(name: str, folder: Path) -> Dataset | None:
 
 
 def _floats(part: np.ndarray | None) -> np.ndarray | None:
-    """Features as floating-point numbers; labels stay as they are."""
-    return part if part is None or part.ndim == 1 or part.dtype.kind == "f" else part.astype(np.float64)
+    """Features as floating-point numbers (float32 holds small integers exactly); labels stay as they are."""
+    if part is None or part.ndim == 1 or part.dtype.kind == "f":
+        return part
+    return part.astype(np.float32 if part.dtype.itemsize <= 2 else np.float64)
 
 
 def _libsvm(name: str, folder: Path) -> Dataset | None:

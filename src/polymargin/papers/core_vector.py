@@ -66,10 +66,7 @@ def build(row: str, column: str):
         return PairwiseSVC(gamma=svm)
     if column == "CVM":
         return CoreVectorSVC(C, gamma=q, scheme="pairwise", tol=1e-2, random_state=SEED)
-    return CoreVectorSVC(**FORM, nu=nu, epsilon=epsilon_joint, gamma=q_joint, random_state=SEED)
-
-
-FORM = dict(code="printed", intercept="regularised")
+    return CoreVectorSVC(nu=nu, epsilon=epsilon_joint, gamma=q_joint, random_state=SEED)
 
 
 def compute(row: str, column: str, fast: bool) -> dict:
@@ -118,8 +115,10 @@ def growing(figure: str):
 
 PLACE = "Asharaf, Murty and Shevade 2007, ICML, "
 DECIDED = (
-    "q, nu, epsilon and C are those of the paper's table 1. MCVM as printed: the label code with plus signs, the "
-    "regularised bias, the ridge nu n and the ball test; eq. 8, 9 and 11 are read with a product of <y, y'> and k.",
+    "q, nu, epsilon and C are those of the paper's table 1, with its ridge nu n, ball test and samples of 59. Eq. 8, 9 "
+    "and 11 are read with a product of <y, y'> and k.",
+    "The label code is the simplex code, without bias. The printed one (plus signs, bias) gives the same on the "
+    "synthetic sets, but on Intrusion 80, 91 and 69 % with the seeds 0, 1 and 2: two classes do not repel each other.",
     "The SVM's C is not printed: 1. The CVM stops at a certified gap of 1 %, as its ball test of 1e-5 would not end.",
     "The means and covariances of Synth 1 and 2 are not printed: ten unit Gaussians, so far apart that the best "
     "possible accuracy is that of the paper's SVM.",

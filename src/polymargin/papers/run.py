@@ -16,13 +16,13 @@ from rich.console import Console
 
 from ..checks import nearest
 from ..datasets import DatasetNotFound
-from . import core_vector, criteria_tables, isomap, kesler, report, scatter_tables
+from . import core_vector, criteria_tables, figures, isomap, kesler, report, scatter_tables
 from .exhibit import Exhibit, LeftOut, compare
 
 PAPERS = {
-    "scatter": scatter_tables.EXHIBITS,
+    "scatter": scatter_tables.EXHIBITS + figures.SCATTER_FIGURES,
     "kesler": kesler.EXHIBITS,
-    "criteria": criteria_tables.EXHIBITS,
+    "criteria": criteria_tables.EXHIBITS + figures.CRITERIA_FIGURES,
     "core-vector": core_vector.EXHIBITS,
     "isomap": isomap.EXHIBITS,
 }
