@@ -127,7 +127,8 @@ def cell(kernel: str):
         if method == "search":
             return {"iterations": p["iterations"], "evaluations": p["evaluations"]}
         gamma = p["gamma"] if np.ndim(p["gamma"]) == 0 else np.asarray(p["gamma"]).tolist()
-        n = 2 if fast else 100 if len(raw(row).y_train) < 1000 else 20
+        few = method in ("dense", "sparse", "single") or len(raw(row).y_train) > 1000
+        n = 2 if fast else 20 if few else 100
         return {
             "error [%]": error_of(row, method, p["C"], p["gamma"], n),
             "C": p["C"],

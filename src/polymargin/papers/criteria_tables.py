@@ -69,8 +69,9 @@ TABLE_9 = table(
 DECIDED = (
     'Machines have the squared hinge, C/2 sum xi^2, as the criteria do; "single" is JointSVC\'s kesler machine with C '
     "scaled to the same binary problem. Codes are drawn with seed 0.",
-    "All 100 random halves are tested, of sets with over 1,000 rows the first 20 (the deviation is over these). C and "
-    "gamma are the medians of the first five, as the paper says for cross-validation.",
+    "All 100 random halves are tested; the first 20 of sets with over 1,000 rows, for the codes and for the single "
+    "machine (the deviation is over these). C and gamma are the medians of the first five halves, as the paper says "
+    "for cross-validation.",
     "Features are scaled by the training half; a missing age in Dermatology is the mean. Halves are plainly random.",
     "Cross-validation: 8 x 8 points, C = 2^-2 .. 2^12, gamma = 2^-10 .. 2^4, on two training halves; the limits of "
     "the paper's 30 x 30 grid are not printed.",

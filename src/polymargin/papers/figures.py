@@ -33,7 +33,7 @@ def toy_sensitivity(row: str, column: str, fast: bool) -> dict:
 
 
 def error_sums(row: str, column: str, fast: bool) -> dict:
-    """Correlation over a grid of C and sigma of the multiclass errors and the sum of all pairs' errors on their rows."""
+    """Correlation over a grid of C and sigma of the multiclass errors and the sum of the pairs' errors."""
     X, y, X_test, y_test = criteria.half(row, 0)
     joint, pairs = [], []
     steps = 4 if fast else 8

@@ -122,10 +122,10 @@ def drawn(row: str, draw: int) -> tuple:
 def candidates(row: str, column: str, fast: bool) -> list[dict]:
     T, _, y, *_ = drawn(row, 0)
     widths = WIDTHS[1:2] if fast else WIDTHS
-    if column == "OVR" and T >= 10_000:
+    if column == "OVR" and T > 1000:
         raise LeftOut("one-vs-rest with 10,000 classes trains for days")
-    too_many = 10_000 if column == "Scatter" else 1000
-    if T >= too_many:
+    tuned_at_most = 1000 if column == "Scatter" else 100  # classes
+    if T > tuned_at_most:
         found = many_classes(f"{row.split(',')[0]}, 100 classes", column, fast)
         return [{k: found[k] for k in ("gamma", "nu", "C") if k in found}]
     if column == "Scatter":
