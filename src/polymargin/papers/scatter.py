@@ -125,7 +125,7 @@ def candidates(row: str, column: str, fast: bool) -> list[dict]:
     if column == "OVR" and T > 1000:
         raise LeftOut("one-vs-rest with 10,000 classes trains for days")
     tuned_at_most = 1000 if column == "Scatter" else 100  # classes
-    if T > tuned_at_most:
+    if tuned_at_most < T:
         found = many_classes(f"{row.split(',')[0]}, 100 classes", column, fast)
         return [{k: found[k] for k in ("gamma", "nu", "C") if k in found}]
     if column == "Scatter":
