@@ -73,7 +73,7 @@ class Growth:
 
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
         self.working, self.alpha = start, alpha
-        tol = max(0.4 * self.tol, 0.05)
+        tol, finer = max(0.4 * self.tol, 0.05), 1.0
         try:
             self.solve(tol)
             if pool is not None and self.sample_size is not None:
@@ -88,11 +88,11 @@ class Growth:
                 tol = max(0.4 * self.tol, min(tol, 0.1 * self.gap))
                 if len(found.rows):
                     self.add(found.rows)
-                elif tol > FINEST:
-                    tol = 0.1 * tol
-                else:
+                else:  # all violators are in the working set: its solution must be finer
+                    finer *= 0.1
+                if finer * tol < FINEST:
                     raise Ended("stalled")
-                self.solve(tol)
+                self.solve(finer * tol)
         except KeyboardInterrupt:
             self.status, self.signalled = "interrupted", True
         except Ended as end:
