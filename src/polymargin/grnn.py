@@ -26,7 +26,7 @@ CONSTRAINTS = {
     "interpolate": (BOOL,),
     **{name: RUN[name] for name in ("memory", "n_jobs")},
 }
-LEFT_OUT = 300  # rows whose leave-one-out error chooses the spread; beyond, so many of them
+LEFT_OUT = 200  # rows whose leave-one-out error chooses the spread; beyond, so many of them
 STEP = 1.25  # ratio of neighbouring spreads that are tried
 LARGE = 1 << 21  # numbers in the training rows from which float32 arithmetic pays
 BLOCK = 1 << 25  # bytes of distances at a time
@@ -73,9 +73,18 @@ def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> 
         return 1.0, np.ones(1), np.zeros(1)
     w = weight[some] / weight[some].sum()
     low, high = 0.2 * math.exp(w @ np.log(nearest) / 2), 2 * math.exp(w @ np.log(farthest) / 2)
-    tried = np.geomspace(low, high, min(60, 2 + int(math.log(high / low) / math.log(STEP))))
-    error = np.array([w @ np.square(smooth(d2, s, weight, z) - z[some]).sum(axis=1) for s in tried])
-    return float(tried[np.argmin(error)]), tried, error
+    grid = np.geomspace(low, high, min(60, 4 + int(math.log(high / low) / math.log(STEP))))
+    error = np.full(len(grid), np.inf)
+
+    def measure(which: np.ndarray) -> int:
+        for k in which:
+            error[k] = w @ np.square(smooth(d2, grid[k], weight, z) - z[some]).sum(axis=1)
+        return int(np.argmin(error))
+
+    best = measure(np.arange(0, len(grid), 3))  # every third, then those around the best
+    best = measure(np.setdiff1d(np.arange(best - 2, best + 3).clip(0, len(grid) - 1), np.arange(0, len(grid), 3)))
+    tried = np.isfinite(error)
+    return float(grid[best]), grid[tried], error[tried]
 
 
 class GRNNRegressor(RegressorMixin, BaseEstimator):
@@ -90,7 +99,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
     ----------
     spread : "auto" or float, default="auto"
         Distance at which a training row counts half as much as one at distance 0 (the spread of Matlab's `newgrnn`).
-        "auto" minimises the leave-one-out squared error of the training targets (of 300 rows if there are more).
+        "auto" minimises the leave-one-out squared error of the training targets (of 200 rows if there are more).
     n_neighbors : int, default=None
         Only so many nearest training rows are summed (a row of weight 2 counts as two); None sums all.
     interpolate : bool, default=False

@@ -103,10 +103,10 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     gamma_ : float
         :math:`\gamma`.
     residual_variance_ : float
-        1 - r^2, r the correlation of path lengths and distances of the coordinates (of 300 rows with all, if there are
+        1 - r^2, r the correlation of path lengths and distances of the coordinates (of 200 rows with all, if there are
         more).
     trustworthiness_ : float
-        How far neighbours in the coordinates are neighbours in X, without labels; 1 is best (the same 300 rows).
+        How far neighbours in the coordinates are neighbours in X, without labels; 1 is best (the same 200 rows).
     grnn_ : GRNNRegressor
         The map of new rows.
     classes_ : ndarray of shape (n_classes,)

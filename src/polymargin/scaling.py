@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from .grnn import evenly, squared_distances, value_type
 
 DENSE = 200  # rows up to which all eigenvalues are computed at once
-SOME_ROWS = 300  # rows that the two measures of quality look at, each against all rows
+SOME_ROWS = 200  # rows that the two measures of quality look at, each against all rows
 NEIGHBORS = 5  # of trustworthiness, as in scikit-learn
 
 
