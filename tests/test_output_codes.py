@@ -6,7 +6,7 @@ from data_sets import digits, iris, wine
 
 from polymargin import OneVsRestSVC, OutputCodeSVC, PairwiseSVC
 from polymargin.output_codes import DECODINGS, KINDS, check_code, design, distinct, least_distance
-from polymargin.reductions import pair_code
+from polymargin.reductions import all_pairs, pair_code
 
 
 def canonical(column):
@@ -96,7 +96,7 @@ def test_scores_of_a_model_are_decoded(rule):
 def test_given_codes():
     """The pairs as a code are one-versus-one, ones against all others are one-versus-rest."""
     X, y = wine()
-    given = OutputCodeSVC(2.0, gamma=0.3, code=pair_code(3), tol=1e-8).fit(X, y)
+    given = OutputCodeSVC(2.0, gamma=0.3, code=pair_code(all_pairs(3), 3), tol=1e-8).fit(X, y)
     pairs = PairwiseSVC(2.0, gamma=0.3, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(given.code_decisions_(X), pairs.pair_decisions_(X), atol=1e-6)
     given = OutputCodeSVC(2.0, gamma=0.3, code=(2 * np.eye(3) - 1).tolist(), decoding="hinge", tol=1e-8).fit(X, y)

@@ -235,7 +235,7 @@ def test_pairs_and_code():
     assert model.pairs_.tolist() == [[0, 1], [0, 2], [1, 2]]
     assert model.code_.tolist() == [[1, 1, 0], [-1, 0, 1], [0, -1, -1]]
     assert model.dual_coef_.shape == (3, len(model.support_)) and model.intercept_.shape == (3,)
-    assert all_pairs(5).shape == (10, 2) and pair_code(5).sum() == 0
+    assert all_pairs(5).shape == (10, 2) and pair_code(all_pairs(5), 5).sum() == 0
     B = model.dual_coef_.toarray()
     K = rbf(X, X[model.support_], model.gamma_)
     np.testing.assert_allclose(K @ B.T + model.intercept_, model.pair_decisions_(X), atol=1e-9)

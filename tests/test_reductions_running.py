@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from test_interrupt import CtrlC
 
 from polymargin import OneVsRestSVC, OutputCodeSVC, PairwiseSVC, _core
-from polymargin.reductions import pair_code
+from polymargin.reductions import all_pairs, pair_code
 
 SCHEMES = [PairwiseSVC(), OneVsRestSVC(), OutputCodeSVC(code="sparse", random_state=0)]
 schemes = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: type(s).__name__)
@@ -150,13 +150,15 @@ def test_a_held_matrix_serves_folds(rng):
     upper[test] = 0
     core = _core.CodeSolver.held(flat, segments, 1)
     limits = dict(tol=1e-8, max_iter=10**7, time_limit=np.inf, stop=None)
-    out = core.solve(pair_code(3), upper, np.zeros(n), None, **limits)
+    out = core.solve(pair_code(all_pairs(3), 3), upper, np.zeros(n), None, **limits)
     F = core.scores(out["indptr"], out["indices"], out["values"], out["bias"], test.astype(np.int64))
     train = np.setdiff1d(np.arange(n), test)
     model = PairwiseSVC(2.0, kernel="precomputed", tol=1e-8).fit(K[np.ix_(train, train)], y[train])
     np.testing.assert_allclose(F, model.pair_decisions_(K[np.ix_(test, train)]), atol=1e-6)
     assert out["primal"].sum() == pytest.approx(model.primal_objective_, rel=1e-6)
-    again = core.solve(pair_code(3), upper, np.zeros(n), (out["indptr"], out["indices"], out["values"]), **limits)
+    again = core.solve(
+        pair_code(all_pairs(3), 3), upper, np.zeros(n), (out["indptr"], out["indices"], out["values"]), **limits
+    )
     assert again["n_iter"] <= out["n_iter"] // 10
     with pytest.raises(ValueError, match="n \\* n \\+ 16"):
         _core.CodeSolver.held(flat[:-1], segments, 1)

@@ -55,7 +55,10 @@ WHAT_TO_DO = {
 
 
 class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
-    """A scheme; a subclass has parameters, `_code(n_classes)` and `_decide(F)`, class scores from those of columns."""
+    """A scheme: a subclass has parameters, `_code(n_classes)` and `_decide(F)`, class scores from those of columns.
+
+    The code is int8 with a row per class, or int64 pairs of classes, (first, second) for the entries 1 and -1.
+    """
 
     _constraints = CONSTRAINTS
 
@@ -102,7 +105,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 rows,
                 y_used,
                 len(classes),
-                self._columns(code),
+                code,
                 kernel,
                 upper=strength if form.box else np.full(len(rows), np.inf),
                 ridge=1 / strength if form.ridge else np.zeros(len(rows)),
@@ -128,11 +131,13 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
         return self
 
-    def _columns(self, code: np.ndarray) -> np.ndarray:
-        """The code as the core takes it."""
-        return code
-
     # --- the fitted model ---
+
+    @property
+    def code_(self) -> np.ndarray:
+        """What each class is in each machine: 1, -1, or 0 for not at all."""
+        check_is_fitted(self)
+        return self._columns
 
     def _set_columns(self, X: Any, rows: np.ndarray, code: np.ndarray, out: dict[str, Any]) -> None:
         used, number = np.unique(out["indices"], return_inverse=True)
@@ -140,7 +145,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
         self.dual_coef_ = sp.csr_array((out["values"], number, out["indptr"]), shape=(len(out["bias"]), len(used)))
         self.intercept_ = out["bias"]
-        self.code_ = code
+        self._columns = code
         self.rho_ = 1.0
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
@@ -169,9 +174,9 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
 
     def _last_columns(self, n: int, code: np.ndarray) -> sp.csr_array | None:
         """The coefficients of the last fit over all n rows, if that fit had this code and as many rows."""
-        if not self.warm_start or not hasattr(self, "code_") or self.shape_fit_[0] != n:
+        if not self.warm_start or not hasattr(self, "_columns") or self.shape_fit_[0] != n:
             return None
-        if not np.array_equal(code, self.code_):
+        if not np.array_equal(code, self._columns):
             return None
         last = self.dual_coef_
         return sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(last.shape[0], n))

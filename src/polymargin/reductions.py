@@ -20,9 +20,8 @@ def all_pairs(n_classes: int) -> np.ndarray:
     return np.column_stack(np.triu_indices(n_classes, 1))
 
 
-def pair_code(n_classes: int) -> np.ndarray:
+def pair_code(pairs: np.ndarray, n_classes: int) -> np.ndarray:
     """One column per pair: +1 for its first class, -1 for its second."""
-    pairs = all_pairs(n_classes)
     code, column = np.zeros((n_classes, len(pairs)), dtype=np.int8), np.arange(len(pairs))
     code[pairs[:, 0], column], code[pairs[:, 1], column] = 1, -1
     return code
@@ -186,16 +185,18 @@ class PairwiseSVC(CodeClassifier):
         self.verbose = verbose
 
     def _code(self, n_classes: int) -> np.ndarray:
-        return pair_code(n_classes)
-
-    def _columns(self, code: np.ndarray) -> np.ndarray:
-        return all_pairs(len(code))
+        return all_pairs(n_classes)
 
     @property
     def pairs_(self) -> np.ndarray:
         """The classes of each pair, numbers into `classes_`: a positive score is for the first."""
         check_is_fitted(self)
-        return all_pairs(len(self.classes_))
+        return self._columns
+
+    @property
+    def code_(self) -> np.ndarray:
+        """The pairs as a code of shape (n_classes, n_pairs): 1 for the first class of a pair, -1 for the second."""
+        return pair_code(self.pairs_, len(self.classes_))
 
     def pair_decisions_(self, X: Any) -> np.ndarray:
         """Scores of the pairs.
