@@ -29,8 +29,8 @@ ColumnSolution at_start(const Coefficients& start, Index column, Status status) 
   return out;
 }
 
-// Columns in turn, by as many workers as there are threads. A worker keeps its unfinished column from one slice of time to the next, and
-// between slices the thread that called asks whether to go on.
+// Columns in turn, by as many workers as there are threads. A worker keeps its unfinished column from one slice of
+// time to the next, and between slices the thread that called asks whether to go on.
 template <class T>
 class Columns {
  public:

@@ -17,7 +17,8 @@ struct Coefficients {
   Span<const double> values(Index l) const { return empty() ? b : b.sub(offsets[l], offsets[l + 1]); }
 };
 
-// What is worth holding for all columns: the whole matrix, the block of each class with itself (then the columns are pairs), or nothing.
+// What is worth holding for all columns: the whole matrix, the block of each class with itself (then the columns are
+// pairs), or nothing.
 enum class Hold { all, classes, nothing };
 Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double memory, int threads, bool serial);
 

@@ -1,8 +1,9 @@
 // One column of a code, from its rows to its solution, by one thread.
 //
-// Where its kernel values are held, or can be (the pairs of classes of one-versus-one need their block once), it is one run of
-// steps. A column of many rows works on an active set: it is solved there, then the gradient of all rows shows which of them violate the
-// optimality conditions, and they come in while rows at zero leave. Only rows with a coefficient are ever computed in full.
+// Where its kernel values are held, or can be (the pairs of classes of one-versus-one need their block once), it is
+// one run of steps. A column of many rows works on an active set: it is solved there, then the gradient of all rows
+// shows which of them violate the optimality conditions, and they come in while rows at zero leave. Only rows with a
+// coefficient are ever computed in full.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,9 @@
 //
 //   min over b   1/2 b'(K + R) b + g'b        0 <= y_i b_i <= u_i,   sum b as it is at the start        (R diagonal)
 //
-// solved by steps on two variables: i may grow and has the smallest gradient, j may fall and promises the largest gain (the
-// second-order choice of Fan, Chen and Lin, 2005). A step is two passes over the variables: the choice of j, and the change
-// of the gradient together with the choice of the next i.
+// solved by steps on two variables: i may grow and has the smallest gradient, j may fall and promises the largest
+// gain (the second-order choice of Fan, Chen and Lin, 2005). A step is two passes over the variables: the choice of
+// j, and the change of the gradient together with the choice of the next i.
 #pragma once
 #include <vector>
 
@@ -41,8 +41,8 @@ class ColumnSmo {
   BinaryProblem<T> problem;  // to be filled before `begin`; b becomes the solution
 
   void begin();
-  // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more` says
-  // no: false. It is solved if no violation exceeds tol >= goal.
+  // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more`
+  // says no: false. It is solved if no violation exceeds tol >= goal.
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {

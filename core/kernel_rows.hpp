@@ -32,8 +32,8 @@ class KernelBlocks {
   };
   Columns columns(std::vector<Index> list, double bytes) const;
   void block(Span<const Index> rows, const Columns& cols, T* out, Index ld, Team& team) const;
-  // out[i * ld + j] = k(A[rows[i]], A[rows[j]]) + offset for A = B: half is computed, half is mirrored. `stop` is asked by
-  // every thread before each of its tasks; once it is true the rest is left out.
+  // out[i * ld + j] = k(A[rows[i]], A[rows[j]]) + offset for A = B: half is computed, half is mirrored. `stop` is
+  // asked by every thread before each of its tasks; once it is true the rest is left out.
   void gram(Span<const Index> rows, T* out, Index ld, Team& team, const std::function<bool()>& stop = {}) const;
   // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.
   void diagonal(Span<const Index> rows, double* out) const;
