@@ -117,7 +117,7 @@ class EmbeddingDisplay:
     ) -> EmbeddingDisplay:
         """The control: the estimator fitted to real and to shuffled labels, on training and on held-out rows.
 
-        A supervised embedding separates shuffled labels as well, on the rows it has seen. Held-out rows tell: the
+        A supervised embedding may separate shuffled labels too, on the rows it has seen. Held-out rows tell: the
         titles give the accuracy of the nearest training row's label in all coordinates of the embedding.
 
         Parameters

@@ -48,7 +48,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     scaling. Components of the graph are joined by the cheapest edges (a minimum spanning tree). New rows, whose class
     is not known, are mapped by a general regression neural network fitted to the coordinates of the training rows.
 
-    **A picture of the training rows proves nothing**: D has seen their labels, and shuffled labels look as well
+    **A picture of the training rows proves nothing**: D has seen their labels, and shuffled labels may look as well
     separated. Look at held-out rows, and at shuffled labels beside the real ones (`EmbeddingDisplay.from_permuted`).
 
     Parameters
