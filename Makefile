@@ -17,7 +17,7 @@ help:
 	@echo "make clean    remove the environment and all that was built"
 
 demo: $(VENV)/built $(VENV)/extra-report
-	$(PY) -m polymargin.demo
+	$(PY) -m polymargin.cli demo
 
 test: $(VENV)/built $(VENV)/extra-test
 	$(PY) -m pytest -n 2 $(ARGS)

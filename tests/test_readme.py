@@ -66,9 +66,10 @@ def test_docstring_examples(name):
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).failed == 0
 
 
-def test_demo_prints_every_machine_and_what_to_try_next():
+def test_demo_prints_every_machine_writes_a_report_and_says_what_to_try_next(tmp_path):
     out = io.StringIO()
-    demo.main(Console(file=out, width=140))
+    demo.main(tmp_path / "report.html", Console(file=out, width=140))
+    assert "<html" in (tmp_path / "report.html").read_text()
     text = out.getvalue()
     for name in demo.MACHINES:
         accuracy = re.search(re.escape(name) + r"\s*│\s*([0-9.]+)", text)

@@ -1,5 +1,6 @@
 """Multiclass support vector machines: joint machines, reductions, core vectors, tuning, pictures, explanations."""
 
+from .auto import AutoSVC
 from .core_vector import CoreVectorSVC
 from .criterion_display import CriterionDisplay
 from .displays import SensitivityDisplay, SupportVectorDisplay, WeightDisplay
@@ -23,6 +24,7 @@ from .structured import StructuredSVC
 __version__ = "0.1.0"
 
 __all__ = [
+    "AutoSVC",
     "CoreVectorSVC",
     "CriterionDisplay",
     "EmbeddingDisplay",

@@ -122,6 +122,22 @@ class Fitted:
 
 
 @dataclass(frozen=True)
+class Words:
+    """A list of strings, or with `arrays` of arrays of different strings."""
+
+    arrays: bool = False
+    expected: str = "a list of strings, or of arrays of different strings"
+
+    def accepts(self, value: Any) -> bool:
+        if not isinstance(value, list):
+            return False
+        if not self.arrays:
+            return all(isinstance(v, str) for v in value)
+        known = all(isinstance(v, np.ndarray) and v.ndim == 1 and v.dtype.kind == "U" for v in value)
+        return known and all(len(set(v.tolist())) == len(v) for v in value)
+
+
+@dataclass(frozen=True)
 class Steps:
     """The steps of a pipeline."""
 

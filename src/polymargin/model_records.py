@@ -18,11 +18,12 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from . import core_model, core_search, core_vector, enclosing_ball, grnn, joint, manifold, structured
+from . import auto, columns, core_model, core_search, core_vector, enclosing_ball, grnn, joint, manifold, structured
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
+from .columns import ColumnEncoder
 from .kernels import HAS_GAMMA
 from .machines import MACHINES
-from .model_kinds import NUMBERS, Array, Fitted, Infinite, Labels, Numbers, Sizes, Steps, Strings
+from .model_kinds import NUMBERS, Array, Fitted, Infinite, Labels, Numbers, Sizes, Steps, Strings, Words
 from .output_codes import OutputCodeSVC, check_code
 from .reductions import OneVsRestSVC, PairwiseSVC, all_pairs
 
@@ -252,6 +253,31 @@ GRNN = {
 }
 OPTIONAL = ("feature_names_in_",)
 
+
+def check_encoder(model: Any) -> str | None:
+    """Every column must be of one kind, and every column of words must have some."""
+    kinds = np.concatenate([model.numeric_, model.categorical_, model.left_out_])
+    if not np.array_equal(np.sort(kinds), np.arange(model.n_features_in_)):
+        return "columns of no kind or of two"
+    if not np.isin(model.gaps_, model.numeric_).all() or len(model.categories_) != len(model.categorical_):
+        return "gaps or words of columns that have none"
+    return None if np.all(model.scale_ != 0) else "a scale of zero"
+
+
+def check_auto(model: Any) -> str | None:
+    """The encoder must make what the machine reads."""
+    made, names = len(model.encoder_.get_feature_names_out()), len(model.feature_names_out_)
+    if model.encoder_.n_features_in_ != model.n_features_in_ or model.machine_.n_features_in_ != made or made != names:
+        return "an encoder that does not fit the machine"
+    if not np.array_equal(model.machine_.classes_, model.classes_):
+        return "a machine with other classes"
+    return None
+
+
+def some_columns(letter: str) -> Array:
+    return Array((letter,), ("int64",), least=0, below="d", increasing=True)
+
+
 PER_FEATURE = Array(("d",), ("float32", "float64"))
 SCALED = {
     **INPUT,
@@ -288,6 +314,37 @@ RECORDS = {
     "GRNNRegressor": Record(grnn.GRNNRegressor, grnn.CONSTRAINTS, GRNN, optional=(*OPTIONAL, "spreads_", "errors_")),
     "SupervisedIsomap": Record(
         manifold.SupervisedIsomap, manifold.CONSTRAINTS, ISOMAP, optional=(*OPTIONAL, "classes_"), check=check_isomap
+    ),
+    "ColumnEncoder": Record(
+        ColumnEncoder,
+        columns.CONSTRAINTS,
+        {
+            **INPUT,
+            "numeric_": (some_columns("N"),),
+            "categorical_": (some_columns("K"),),
+            "left_out_": (some_columns("O"),),
+            "gaps_": (some_columns("G"),),
+            **dict.fromkeys(("median_", "mean_", "scale_"), (Array(("N",)),)),
+            "categories_": (Words(arrays=True),),
+        },
+        check=check_encoder,
+    ),
+    "AutoSVC": Record(
+        auto.AutoSVC,
+        auto.CONSTRAINTS,
+        {
+            **INPUT,
+            "classes_": (Labels("T"),),
+            "encoder_": (Fitted(ColumnEncoder),),
+            "machine_": tuple(Fitted(m) for m in (joint.JointSVC, *auto.REDUCTIONS.values())),
+            "best_params_": (Kind("a dict", (dict,)),),
+            "cv_score_": (NONE, FINITE),
+            "temperature_": (POSITIVE,),
+            "explain_choices_": (Words(),),
+            "feature_names_out_": (Strings("F"),),
+            "fit_seconds_": (Number("a number >= 0", least=0.0),),
+        },
+        check=check_auto,
     ),
     "Pipeline": Record(
         Pipeline,

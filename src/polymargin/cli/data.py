@@ -1,0 +1,192 @@
+"""Commands that look at labelled data: tune, embed, compare."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
+
+from .terminal import Data, Json, Refusal, Seed, Target, check_folder, err, labelled, out, say, table_of
+
+METHODS = ("grid", "criterion-I", "criterion-II")
+
+
+def encoded(X: Any) -> Any:
+    from ..columns import ColumnEncoder
+
+    return ColumnEncoder().fit_transform(X)
+
+
+def tune(
+    data: Data,
+    target: Target = "y",
+    machine: Annotated[str, typer.Option(help="pairwise, one-vs-rest, core-vector, scatter, kesler, ...")] = "pairwise",
+    method: Annotated[str, typer.Option(help="grid (cross-validation), criterion-I or criterion-II")] = "grid",
+    ellipsoidal: Annotated[bool, typer.Option(help="one width per column (the criteria only)")] = False,
+    folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Find C and gamma for scaled columns, by exact cross-validation or by gradient on a radius-margin criterion."""
+    from ..auto import PATTERN_C, PATTERN_GAMMA, REDUCTIONS, machine_named
+    from ..machines import MACHINES
+    from ..search_cv import KernelSearchCV
+    from ..selection import RadiusMarginSearch
+
+    if method not in METHODS:
+        raise Refusal(f"expected --method to be one of {', '.join(METHODS)}, and found {method!r}")
+    if machine not in (*REDUCTIONS, *MACHINES):
+        raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, and found {machine!r}")
+    if ellipsoidal and method == "grid":
+        raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, and found grid")
+    X, y = labelled(data, target)
+    Z = encoded(X)
+    estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]))
+    begin = time.perf_counter()
+    with err.status(f"tuning on {Z.shape[0]} rows, {Z.shape[1]} columns"):
+        if method == "grid":
+            cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
+            search = KernelSearchCV(estimator, C=PATTERN_C, gamma=PATTERN_GAMMA / Z.shape[1], cv=cv, refit=False)
+            search.fit(Z, y)
+            score = {"cv_accuracy": float(search.best_score_)}
+        else:
+            kernel = "ellipsoidal" if ellipsoidal else "spherical"
+            search = RadiusMarginSearch(estimator, criterion=method.removeprefix("criterion-"), kernel=kernel).fit(Z, y)
+            score = {"criterion": float(search.criterion_path_[-1]["value"])}
+    facts = {
+        "method": method,
+        "machine": machine,
+        **search.best_params_,
+        **score,
+        "seconds": time.perf_counter() - begin,
+    }
+    table = table_of(f"tuned in {facts['seconds']:.2f} s", "parameter", "value")
+    for name in ("C", "gamma", *score):
+        value = facts[name]
+        shown = f"{value:.6g}" if np.ndim(value) == 0 else f"{len(value)} numbers (use --json to see them)"
+        table.add_row(name, shown)
+    say(as_json, facts, table)
+
+
+def embed(
+    data: Data,
+    target: Target = "y",
+    to: Annotated[Path, typer.Option("--out", "-o", help="CSV file for the coordinates")] = Path("embedding.csv"),
+    picture: Annotated[Path | None, typer.Option(help="PNG or SVG file for the picture")] = None,
+    components: Annotated[int, typer.Option(help="dimensions", min=1)] = 2,
+    held_out: Annotated[float, typer.Option(help="share of the rows that take no part", min=0.0, max=0.9)] = 0.3,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Lay the rows into a plane by supervised Isomap; held-out rows are placed without their labels."""
+    import pandas as pd
+
+    from ..manifold import SupervisedIsomap
+    from ..report import save
+
+    check_folder(to)
+    X, y = labelled(data, target)
+    Z = encoded(X)
+    Z = Z.toarray() if hasattr(Z, "toarray") else Z
+    fit, held = np.arange(len(y)), np.zeros(0, dtype=np.int64)
+    if held_out > 0:
+        few = np.unique(y, return_counts=True)[1].min() < 2
+        fit, held = train_test_split(fit, test_size=held_out, random_state=seed, stratify=None if few else y)
+    with err.status(f"embedding {len(y)} rows"):
+        isomap = SupervisedIsomap(n_components=components).fit(Z[fit], y[fit])
+        place = np.empty((len(y), isomap.embedding_.shape[1]))
+        place[fit] = isomap.embedding_
+        if len(held):
+            place[held] = isomap.transform(Z[held])
+    frame = pd.DataFrame(place, columns=[f"component {k + 1}" for k in range(place.shape[1])])
+    frame[target], frame["held out"] = y, np.isin(np.arange(len(y)), held)
+    save(frame.to_csv(index=False), to)
+    if picture is not None:
+        from ..embedding_display import EmbeddingDisplay
+
+        shown = dict(X_test=Z[held], y_test=y[held]) if len(held) else {}
+        EmbeddingDisplay.from_estimator(isomap, Z[fit], y[fit], **shown).figure_.savefig(picture)
+    facts = {
+        "out": str(to),
+        "rows": len(y),
+        "held_out": len(held),
+        "residual_variance": float(isomap.residual_variance_),
+    }
+    if as_json:
+        say(True, facts)
+    else:
+        out.print(f"{len(y)} rows in {place.shape[1]} dimensions, written to {to}", soft_wrap=True)
+
+
+def compare(
+    data: Data,
+    target: Target = "y",
+    picture: Annotated[Path | None, typer.Option("--out", "-o", help="PNG or SVG file for a plot")] = None,
+    folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
+    rows: Annotated[int, typer.Option(help="compare on at most so many rows", min=10)] = 3000,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """All machines side by side: cross-validated accuracy, time, support vectors, each at its own best C and gamma."""
+    from ..auto import PATTERN_C, PATTERN_GAMMA, REDUCTIONS, _sample, machine_named
+    from ..machines import MACHINES
+    from ..search_cv import KernelSearchCV
+
+    if picture is not None:
+        check_folder(picture)
+    X, y = labelled(data, target)
+    Z = encoded(X)
+    classes, index = np.unique(y, return_inverse=True)
+    few = classes[np.bincount(index) < folds]
+    if len(few):
+        raise Refusal(
+            f"{data}: expected at least {folds} rows of every class for {folds} folds, and found fewer of "
+            f"{str(few[0])!r}: lower --folds, or remove the class"
+        )
+    at = _sample(index, rows, np.random.default_rng(seed))
+    Z, y = Z[at], y[at]
+    cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    C, gamma = PATTERN_C[::2], PATTERN_GAMMA[1::2] / Z.shape[1]
+    found = []
+    for name in (*REDUCTIONS, *MACHINES):
+        with err.status(f"{name} on {len(y)} rows"):
+            search = KernelSearchCV(machine_named(name, C=1.0, gamma=1.0), C=C, gamma=gamma, cv=cv, refit=False)
+            search.fit(Z, y)
+            best = machine_named(name, **{k: float(search.best_params_[k]) for k in ("C", "gamma")})
+            accuracy = cross_val_score(best, Z, y, cv=cv)
+            begin = time.perf_counter()
+            best.fit(Z, y)
+            seconds = time.perf_counter() - begin
+        found.append(
+            {"machine": name, "accuracy": float(accuracy.mean()), "spread": float(accuracy.std()), "seconds": seconds,
+             "support_vectors": len(best.support_), "C": best.C, "gamma": best.gamma}
+        )  # fmt: skip
+    table = table_of(
+        f"{len(y)} rows, {Z.shape[1]} columns, {len(classes)} classes, {folds} folds",
+        "machine", "accuracy", "+-", "fit seconds", "support vectors", "C", "gamma",
+    )  # fmt: skip
+    for row in sorted(found, key=lambda r: -r["accuracy"]):
+        table.add_row(
+            escape(row["machine"]), f"{row['accuracy']:.4f}", f"{row['spread']:.4f}", f"{row['seconds']:.3f}",
+            str(row["support_vectors"]), f"{row['C']:g}", f"{row['gamma']:.4g}",
+        )  # fmt: skip
+    if picture is not None:
+        _plot(found, picture)
+    say(as_json, {"rows": len(y), "machines": found}, table)
+
+
+def _plot(found: list[dict[str, Any]], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for row in found:
+        axes.errorbar(row["seconds"], row["accuracy"], row["spread"], fmt="o", color="#0072B2", capsize=3)
+        axes.annotate(row["machine"], (row["seconds"], row["accuracy"]), xytext=(6, 4), textcoords="offset points")
+    axes.set(xscale="log", xlabel="seconds to train on all rows", ylabel="cross-validated accuracy")
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,120 @@
+"""What the commands share: their options, reading and checking, printing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..readers import Rows, read
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, svmlight (.svm) or NPZ file")]
+ModelFile = Annotated[Path, typer.Argument(help="model written by `polymargin fit`")]
+Target = Annotated[str, typer.Option("--target", "-t", help="column of the labels")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of a table")]
+Seed = Annotated[int, typer.Option(help="seed of samples and folds", min=0)]
+TimeLimit = Annotated[float | None, typer.Option(help="seconds for everything", min=0.1)]
+
+
+class Refusal(Exception):
+    """What the person can mend; printed as one sentence."""
+
+
+def complain(message: str) -> None:
+    err.print(f"[bold red]polymargin:[/] {escape(message)}", soft_wrap=True)
+
+
+def say(as_json: bool, facts: dict[str, Any], *tables: Table) -> None:
+    if as_json:
+        print(json.dumps(facts, default=_plain))
+        return
+    for table in tables:
+        out.print(table)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.tolist() if isinstance(value, np.ndarray) else str(value)
+
+
+def table_of(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="left" if k == 0 else "right")
+    return table
+
+
+def labelled(path: Path, target: str | None) -> Rows:
+    rows = read(path, target)
+    if rows.y is None:
+        raise Refusal(f"{path}: expected labels, and found none: name their column with --target")
+    classes, counts = np.unique(rows.y, return_counts=True)
+    if len(classes) < 2:
+        raise Refusal(f"{path}: expected at least 2 classes in the target, and found only {str(classes[0])!r}")
+    if len(classes) > 0.5 * len(rows.y) and len(rows.y) > 20:
+        raise Refusal(
+            f"{path}: expected classes in the target, and found {len(classes)} different values in {len(rows.y)} rows: "
+            f"is {target!r} a number to be predicted, or a name?"
+        )
+    return rows
+
+
+def load(path: Path) -> Any:
+    from ..model_file import load_model
+
+    if not path.exists():
+        raise Refusal(f"expected a model at {path}, and found no file: write one with `polymargin fit`")
+    model = load_model(path)
+    if not hasattr(model, "encode"):
+        raise Refusal(f"{path}: expected a model written by `polymargin fit`, and found a {type(model).__name__}")
+    return model
+
+
+def columns_of(model: Any, X: Any, path: Path) -> Any:
+    """The model's own columns, in its order; others, such as the target, are left aside."""
+    names = getattr(model, "feature_names_in_", None)
+    if hasattr(X, "columns") and names is not None:
+        missing = [n for n in names if n not in X.columns]
+        if missing:
+            shown = ", ".join(repr(n) for n in missing[:5]) + (", ..." if len(missing) > 5 else "")
+            raise Refusal(f"{path}: expected the {len(names)} columns of the training data, and found no {shown}")
+        return X[list(names)]
+    if hasattr(X, "tocsr") and X.shape[1] < model.n_features_in_:  # the last features may not occur in a few rows
+        X.resize(X.shape[0], model.n_features_in_)
+    if X.shape[1] != model.n_features_in_:
+        raise Refusal(f"{path}: expected {model.n_features_in_} columns, and found {X.shape[1]}")
+    return X
+
+
+def labels_of(model: Any, y: np.ndarray, path: Path) -> np.ndarray:
+    """Labels in the model's type: 1 in one file may be "1" in another."""
+    classes = model.classes_
+    if classes.dtype.kind in "US" and y.dtype.kind not in "US":
+        y = y.astype(str)
+    elif classes.dtype.kind in "iuf" and y.dtype.kind in "US":
+        with contextlib.suppress(ValueError):
+            y = y.astype(classes.dtype)
+    strangers = [str(c) for c in np.unique(y) if c not in set(classes.tolist())]
+    if strangers:
+        known = ", ".join(str(c) for c in classes[:8])
+        raise Refusal(f"{path}: expected labels that the model knows ({known}, ...), and found {strangers[0]!r}")
+    return y
+
+
+def check_folder(path: Path) -> None:
+    """Refuse before the work, not after it."""
+    if path.is_dir():
+        raise Refusal(f"expected a file name for --out, and found the folder {path}")
+    if not path.resolve().parent.is_dir():
+        raise Refusal(f"expected the folder {path.resolve().parent} for --out to exist, and found none: make it first")

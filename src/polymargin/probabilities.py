@@ -1,0 +1,53 @@
+"""Probabilities from scores by one temperature.
+
+    P = softmax(F / t)      t > 0 chosen so that rows the machine has not seen are most likely
+
+Dividing all scores by one number changes no order, so the largest probability always belongs to the predicted class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+
+def softmax(F: np.ndarray) -> np.ndarray:
+    """exp(F_c) / sum of exp(F), row by row, without overflow."""
+    E = np.exp(F - F.max(axis=1, keepdims=True))
+    return E / E.sum(axis=1, keepdims=True)
+
+
+def confidence(machine: Any, Z: Any) -> np.ndarray:
+    """Scores, one column per class, whose differences say how sure the machine is; their argmax is its prediction.
+
+    Votes do not say this: of T classes the winner has about T - 1 of them whether the row is easy or not. So for the
+    votes of one-versus-one the mean of the pairs' own values takes their place, cut at the margin, with the winner of
+    the vote moved to the top.
+    """
+    F = machine.decision_function(Z)
+    if F.ndim == 1:
+        return np.column_stack([-0.5 * F, 0.5 * F])
+    if not hasattr(machine, "pairs_"):
+        return F
+    winner = F.argmax(axis=1)
+    pairs = np.clip(machine.pair_decisions_(Z), -1, 1)
+    S = np.zeros_like(F)
+    first, second = np.asarray(machine.pairs_).T
+    for k in range(pairs.shape[1]):
+        S[:, first[k]] += pairs[:, k]
+        S[:, second[k]] -= pairs[:, k]
+    rows = np.arange(len(S))
+    S[rows, winner] = np.maximum(S[rows, winner], np.nextafter(S.max(axis=1), np.inf) + 1e-9)
+    return S / (F.shape[1] - 1)
+
+
+def temperature(F: np.ndarray, at: np.ndarray) -> float:
+    """The t under which the classes `at` are most likely given the scores F."""
+
+    def loss(log_t: float) -> float:
+        P = softmax(F / np.exp(log_t))[np.arange(len(at)), at]
+        return -float(np.mean(np.log(np.maximum(P, 1e-300))))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-8, 5), method="bounded").x))

@@ -1,0 +1,270 @@
+"""Files of rows: CSV and TSV, Parquet, svmlight (LIBSVM), NPZ.
+
+`read(path, target)` returns X, a data frame or matrix, and y. Whatever is wrong with a file is said in one sentence
+with the line or column it is in.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .checks import nearest
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
+NUMBERS = 0.9  # a column with at least this share of numbers is meant to have nothing else
+SEPARATORS = ",;\t"
+
+
+class ReadError(ValueError):
+    """A file that cannot be used, with what was expected, what was found and where."""
+
+
+class Rows(NamedTuple):
+    """X: a pandas DataFrame (CSV, Parquet), a CSR matrix (svmlight) or an array (NPZ); y: labels, or None."""
+
+    X: Any
+    y: np.ndarray | None
+
+
+def read(path: str | Path, target: str | None = None) -> Rows:
+    """Rows of a file; its format is told by the end of its name.
+
+    Parameters
+    ----------
+    path : str or Path
+        .csv, .tsv or .txt (one header line; separated by commas, semicolons or tabs), .parquet or .pq,
+        .svm, .svmlight or .libsvm, .npz (arrays X and y, or X_train and y_train). Text files may end in .gz or .bz2.
+    target : str, default=None
+        Column of the labels. svmlight and NPZ files have their own. None: no labels are looked for in a table.
+
+    Returns
+    -------
+    rows : Rows
+        X and y.
+    """
+    path = Path(path)
+    if not path.exists():
+        near = nearest(path.name, [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else [])
+        raise ReadError(f"expected a file at {path}, and found none{near}")
+    if path.is_dir():
+        raise ReadError(f"expected a file at {path}, and found a folder: name one file in it")
+    if path.stat().st_size == 0:
+        raise ReadError(f"{path}: expected rows, and found an empty file")
+    suffixes = [s.lower() for s in path.suffixes]
+    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in (".gz", ".bz2") else (suffixes or [""])[-1]
+    if kind not in READERS:
+        raise ReadError(
+            f"{path}: expected a name that ends in {', '.join(READERS)}, and found {kind or 'no ending'!r}: "
+            f"rename or convert the file"
+        )
+    return READERS[kind](path, target)
+
+
+def _text(path: Path):
+    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
+    return opener(path, "rt", encoding="utf-8-sig", newline="")
+
+
+def _read_csv(path: Path, target: str | None) -> Rows:
+    import pandas as pd
+
+    try:
+        separator, names, n_lines = _check_lines(path)
+    except UnicodeDecodeError as error:
+        raise ReadError(
+            f"{path}: expected UTF-8 text, and found byte {error.object[error.start]:#04x} at position {error.start}: "
+            f"save the file as UTF-8"
+        ) from None
+    except (OSError, EOFError, csv.Error) as error:
+        raise ReadError(f"{path}: expected a readable text file, and found: {error}") from None
+    if n_lines == 0:
+        raise ReadError(f"{path}: expected rows below the header line, and found none")
+    frame = pd.read_csv(
+        path, sep=separator, encoding="utf-8-sig", na_values=list(MISSING), keep_default_na=False, low_memory=False,
+        skip_blank_lines=True,
+    )  # fmt: skip
+    frame.columns = names
+    return _split(path, frame, target, header=True)
+
+
+def _check_lines(path: Path) -> tuple[str, list[str], int]:
+    """Separator, column names and number of rows; every row must have as many fields as there are names.
+
+    The parser of pandas fills short rows up in silence, and a file that lost a comma would train on shifted columns.
+    """
+    with _text(path) as file:
+        head = file.readline()
+        separator = max(SEPARATORS, key=head.count)
+    with _text(path) as file:
+        lines = csv.reader(file, delimiter=separator, strict=True)
+        names, n_lines = None, 0
+        for fields in lines:
+            if not fields:
+                continue
+            if names is None:
+                names = [name.strip() for name in fields]
+                _check_names(path, names)
+                continue
+            n_lines += 1
+            if len(fields) != len(names):
+                raise ReadError(
+                    f"{path}, line {lines.line_num}: expected {len(names)} fields as in the header, and found "
+                    f"{len(fields)}: look for a missing or an extra {_spoken(separator)}, or an open quote"
+                )
+    if names is None:
+        raise ReadError(f"{path}: expected a header line, and found only blank lines")
+    return separator, names, n_lines
+
+
+def _spoken(separator: str) -> str:
+    return {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    seen = set()
+    for k, name in enumerate(names):
+        if not name:
+            raise ReadError(f"{path}: expected a name for every column, and found none for column {k + 1}: add one")
+        if name in seen:
+            raise ReadError(f"{path}: expected different column names, and found {name!r} twice: rename one")
+        seen.add(name)
+    if all(_is_number(name) for name in names):
+        raise ReadError(
+            f"{path}: expected column names in the first line, and found only numbers ({', '.join(names[:3])}...): "
+            f"add a header line"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_parquet(path: Path, target: str | None) -> Rows:
+    import pandas as pd
+
+    try:
+        frame = pd.read_parquet(path)
+    except ImportError:
+        raise ReadError(f"{path}: Parquet files need the package pyarrow: pip install polymargin[report]") from None
+    except Exception as error:  # pyarrow has many kinds of errors for a broken file
+        raise ReadError(f"{path}: expected a Parquet file, and found: {_first_line(error)}") from None
+    frame.columns = [str(name) for name in frame.columns]
+    return _split(path, frame, target, header=False)
+
+
+def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> Rows:
+    if len(frame) == 0:
+        raise ReadError(f"{path}: expected rows, and found none")
+    for name in frame.columns:
+        if name != target:
+            _check_numbers(path, name, frame[name], header)
+    if target is None:
+        return Rows(frame, None)
+    if target not in frame.columns:
+        shown = ", ".join(map(repr, list(frame.columns)[:12])) + (", ..." if len(frame.columns) > 12 else "")
+        raise ReadError(
+            f"{path}: expected the target column {target!r}, and found the columns {shown}"
+            + (nearest(target, frame.columns) or ": name one of these")
+        )
+    y = frame[target]
+    missing = np.flatnonzero(y.isna().to_numpy())
+    if len(missing):
+        raise ReadError(
+            f"{path}, {_where(missing[0], header)}: expected a label in column {target!r}, and found an empty cell "
+            f"({len(missing)} such rows): fill them or remove the rows"
+        )
+    if len(frame.columns) == 1:
+        raise ReadError(f"{path}: expected columns beside the target {target!r}, and found none")
+    labels = y.to_numpy()
+    return Rows(frame.drop(columns=target), labels.astype(str) if labels.dtype == object else labels)
+
+
+def _check_numbers(path: Path, name: str, column: Any, header: bool) -> None:
+    """A column of numbers with a few words in it has a typing error, which no categorical column should hide."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
+        return
+    present = column.notna().to_numpy()
+    values = column.astype(object).to_numpy()
+    text = [isinstance(v, str) for v in values]
+    numbers = pd.to_numeric(column, errors="coerce").notna().to_numpy()
+    bad = np.flatnonzero(present & ~numbers & np.asarray(text))
+    if len(bad) and numbers.sum() >= NUMBERS * present.sum() and numbers.sum() > len(bad):
+        raise ReadError(
+            f"{path}, {_where(bad[0], header)}: expected a number in column {name!r} as in {numbers.sum()} other rows, "
+            f"and found {values[bad[0]]!r}: correct it, or leave the cell empty"
+        )
+
+
+def _where(row: int, header: bool) -> str:
+    """Line of a text file if no line was blank and no quoted field has line breaks, else the row."""
+    return f"line {row + 2}" if header else f"row {row + 1}"
+
+
+def _read_svmlight(path: Path, target: str | None) -> Rows:
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(path))
+    except Exception as error:
+        where = _bad_svmlight_line(path)
+        raise ReadError(
+            f"{path}{where}: expected svmlight rows such as '2 1:0.5 7:1', and found: {_first_line(error)}"
+        ) from None
+    if X.shape[0] == 0:
+        raise ReadError(f"{path}: expected rows, and found none")
+    return Rows(X, y.astype(np.int64) if np.all(y == np.round(y)) else y)
+
+
+def _bad_svmlight_line(path: Path) -> str:
+    try:
+        with _text(path) as file:
+            for number, line in enumerate(file, 1):
+                fields = line.split("#")[0].split()
+                pairs = [f.split(":") for f in fields[1:] if not f.startswith("qid:")]
+                good = all(len(p) == 2 and p[0].isdigit() and _is_number(p[1]) for p in pairs)
+                if fields and not (good and all(_is_number(t) for t in fields[0].split(","))):
+                    return f", line {number}"
+    except (OSError, UnicodeDecodeError):
+        pass
+    return ""
+
+
+def _read_npz(path: Path, target: str | None) -> Rows:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            names = archive.files
+            X = next((archive[k] for k in ("X", "X_train", "data") if k in names), None)
+            y = next((archive[k] for k in (target, "y", "y_train", "target") if k in names), None)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ReadError(f"{path}: expected an NPZ archive of plain arrays, and found: {_first_line(error)}") from None
+    if X is None or X.ndim != 2:
+        found = f"the arrays {', '.join(names)}" if X is None else f"X of shape {X.shape}"
+        raise ReadError(f"{path}: expected an array X with 2 dimensions, and found {found}")
+    if y is not None and y.shape != (len(X),):
+        raise ReadError(f"{path}: expected y of shape ({len(X)},), and found shape {y.shape}")
+    return Rows(X, y)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+READERS = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), _read_csv),
+    **dict.fromkeys((".parquet", ".pq"), _read_parquet),
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), _read_svmlight),
+    ".npz": _read_npz,
+}

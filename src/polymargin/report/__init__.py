@@ -1,0 +1,73 @@
+"""One self-contained HTML page about a fitted model and labelled rows."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .facts import facts
+
+__all__ = ["facts", "write_report"]
+
+# Eight colours that people with any kind of colour vision tell apart (Okabe and Ito 2008), times four shapes.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "#5B5B5B")
+SHAPES = ("circle", "square", "triangle", "diamond")
+
+
+def write_report(
+    model: Any, X: Any, y: np.ndarray, path: str | Path, *, title: str = "polymargin report", source: str = ""
+) -> Path:
+    """Write the page.
+
+    Parameters
+    ----------
+    model : AutoSVC
+        A fitted model.
+    X : data frame, array or sparse matrix of shape (n_samples, n_features)
+        Rows, best those that the model has not seen.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    path : str or Path
+        The HTML file; it needs no network and no other file.
+    title, source : str
+        The page's heading, and where the rows come from.
+
+    Returns
+    -------
+    path : Path
+        The file that was written. It appears only when it is complete.
+    """
+    return save(render(facts(model, X, y, title=title, source=source)), path)
+
+
+def render(content: dict[str, Any]) -> str:
+    """The page as a string."""
+    try:
+        from jinja2 import Environment, PackageLoader, select_autoescape
+    except ImportError:
+        raise ImportError("a report needs the package jinja2: pip install polymargin[report]") from None
+    environment = Environment(
+        loader=PackageLoader("polymargin.report", "."), autoescape=select_autoescape(["html"]), trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    marks = [(COLOURS[c % 8], SHAPES[c // 8 % 4]) for c in range(len(content["names"]))]
+    return environment.get_template("page.html").render(**content, marks=marks)
+
+
+def save(text: str, path: str | Path) -> Path:
+    """Write beside the path, then rename: a full disk or an interruption leaves no half of a file."""
+    path = Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return path

@@ -1,0 +1,170 @@
+"""AutoSVC: scaling, choices, tuning, probabilities."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.metrics import log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from polymargin import AutoSVC, JointSVC, PairwiseSVC, load_model, save_model
+from polymargin.auto import MANY_CLASSES, REDUCTIONS, _sample, machine_named, steadiest
+from polymargin.machines import MACHINES
+from polymargin.probabilities import confidence, softmax, temperature
+
+
+@parametrize_with_checks([AutoSVC(), AutoSVC("kesler", C=1.0)])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    return AutoSVC().fit(X[::2], y[::2]), X[1::2], y[1::2].to_numpy()
+
+
+def test_a_data_frame_with_words_and_gaps():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X["strong"] = np.where(X["alcohol"] > 13, "yes", "no")
+    X.loc[::7, "ash"] = np.nan
+    X["name"] = [f"wine {i}" for i in range(len(X))]
+    labels = np.array(["a", "b", "c"])[y]
+    model = AutoSVC().fit(X[::2], labels[::2])
+    assert model.score(X[1::2], labels[1::2]) > 0.93
+    assert "ash is missing" in model.feature_names_out_ and "strong = yes" in model.feature_names_out_
+    assert not any("wine 0" in str(name) for name in model.feature_names_out_)
+
+
+def test_the_largest_probability_is_predicted(wine):
+    model, X, y = wine
+    P = model.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, *MACHINES])
+def test_probabilities_of_every_machine(name):
+    X, y = load_iris(return_X_y=True)
+    machine = machine_named(name, C=1.0, gamma=0.5).fit(X[::2], y[::2])
+    F = confidence(machine, X[1::2])
+    np.testing.assert_array_equal(machine.classes_[F.argmax(axis=1)], machine.predict(X[1::2]))
+
+
+def test_two_classes():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    model = AutoSVC().fit(X[::2], y[::2])
+    P = model.predict_proba(X)
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+    np.testing.assert_array_equal(P[:, 1] > 0.5, model.decision_function(X) > 0)
+
+
+def test_temperature_has_the_largest_likelihood(seed):
+    rng = np.random.default_rng(seed)
+    F = 3 * rng.normal(size=(500, 4))
+    at = np.array([rng.choice(4, p=p) for p in softmax(F / 2.0)])
+    t = temperature(F, at)
+    assert 1.5 < t < 2.7
+    best = log_loss(at, softmax(F / t), labels=range(4))
+    assert all(best <= log_loss(at, softmax(F / (t * factor)), labels=range(4)) for factor in (0.9, 1.1))
+
+
+def test_calibration_helps():
+    X, y = load_digits(return_X_y=True)
+    plain = AutoSVC(C=10, gamma=0.02, calibrate=False).fit(X[:600], y[:600])
+    model = AutoSVC(C=10, gamma=0.02).fit(X[:600], y[:600])
+    assert log_loss(y[600:], model.predict_proba(X[600:])) < 0.5 * log_loss(y[600:], plain.predict_proba(X[600:]))
+
+
+def test_pixels_keep_their_proportions():
+    X, y = load_digits(return_X_y=True)
+    model = AutoSVC().fit(X[:500], y[:500])
+    assert model.score(X[500:], y[500:]) > 0.93
+    text = " ".join(model.explain_choices_)
+    assert all(word in text for word in ("Machine:", "Scaling:", "C =", "Probabilities:"))
+
+
+def test_rules_of_size():
+    def chosen(n, T):
+        model = AutoSVC()
+        model.explain_choices_ = []
+        return model._choose_machine(n, T)
+
+    assert chosen(1000, 10) == "pairwise"
+    assert chosen(1000, MANY_CLASSES + 1) == "scatter"
+    assert chosen(100_001, 10) == "core-vector"
+
+
+def test_machine_and_parameters_as_asked():
+    X, y = load_iris(return_X_y=True)
+    model = AutoSVC("kesler", C=3.0, gamma=0.3).fit(X, y)
+    assert isinstance(model.machine_, JointSVC) and model.machine_.machine == "kesler"
+    assert model.best_params_ == {"C": 3.0, "gamma": 0.3}
+    assert isinstance(AutoSVC("one-vs-rest", C=1.0, gamma=1.0).fit(X, y).machine_, REDUCTIONS["one-vs-rest"])
+
+
+def test_sparse_rows(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 150)
+    X = sp.random_array((150, 30), density=0.2, rng=rng, format="csr").tolil()
+    X[np.arange(150), y] = 3.0
+    model = AutoSVC().fit(X.tocsr(), y)
+    assert model.score(X.tocsr(), y) > 0.95
+
+
+def test_equal_scores_go_to_the_middle_of_the_plateau():
+    C, gamma = np.arange(1.0, 6), np.arange(1.0, 6)
+    params = [{"C": c, "gamma": g} for c in C for g in gamma]
+    score = [1.0 if 1 < p["C"] < 5 and 1 < p["gamma"] < 5 else 0.5 for p in params]
+    assert steadiest({"params": params, "mean_test_score": score}) == {"C": 3.0, "gamma": 3.0}
+
+
+def test_sample_keeps_every_class(seed):
+    index = np.repeat([0, 1, 2], [5000, 40, 2])
+    rows = _sample(index, 300, np.random.default_rng(seed))
+    counts = np.bincount(index[rows])
+    assert len(rows) == len(set(rows)) and counts[2] == 2 and counts[1] >= 2 and counts.sum() < 330
+
+
+def test_rare_classes():
+    X, y = load_iris(return_X_y=True)
+    keep = np.r_[0:50, 50:53, 100:101]
+    model = AutoSVC().fit(X[keep], y[keep])
+    assert set(model.predict(X)) <= {0, 1, 2}
+
+
+def test_time_limit_and_interruption(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    model = AutoSVC(time_limit=2.0).fit(X, y)
+    assert model.fit_seconds_ < 30 and model.score(X, y) > 0.9
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AutoSVC, "_tune", stop)
+    model = AutoSVC()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert "interrupted" in " ".join(model.explain_choices_)
+
+
+def test_files(wine, tmp_path):
+    model, X, y = wine
+    save_model(model, tmp_path / "m.pm")
+    again = load_model(tmp_path / "m.pm")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.explain_choices_ == model.explain_choices_
+    assert isinstance(again.machine_, PairwiseSVC)
+
+
+def test_messages():
+    X = pd.DataFrame({"a": [1.0, 2, 3, 4], "b": list("uvuv")})
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        AutoSVC().fit(X, ["x"] * 4)
+    with pytest.raises(ValueError, match='did you mean "kesler"'):
+        AutoSVC("keslr").fit(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="expected C"):
+        AutoSVC(C=-1.0).fit(X, [0, 1, 0, 1])

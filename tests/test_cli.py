@@ -1,0 +1,199 @@
+"""The command line, end to end, on real files: good ones and bad ones."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
+
+
+def run(*words, cwd, code=0, **how):
+    done = subprocess.run(
+        [sys.executable, "-m", "polymargin.cli", *map(str, words)],
+        cwd=cwd, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}, **how,
+    )  # fmt: skip
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two halves of wine as CSV, with words and gaps, and a model of the first."""
+    where = tmp_path_factory.mktemp("cli")
+    table = load_wine(as_frame=True).frame.rename(columns={"target": "cultivar"})
+    table["cultivar"] = np.array(["barolo", "grignolino", "barbera"])[table["cultivar"]]
+    table["strong"] = np.where(table["alcohol"] > 13, "yes", "no")
+    table.loc[::17, "ash"] = np.nan
+    table[::2].to_csv(where / "train.csv", index=False)
+    table[1::2].to_csv(where / "test.csv", index=False)
+    run("fit", "train.csv", "--target", "cultivar", "--out", "wine.pm", cwd=where)
+    return where
+
+
+def test_fit_says_what_it_chose(folder):
+    said = run("fit", "train.csv", "-t", "cultivar", "-o", "again.pm", cwd=folder).stdout
+    for word in ("Machine:", "Scaling:", "C =", "Probabilities:", "again.pm"):
+        assert word in said
+
+
+def test_fit_as_json(folder):
+    said = run("fit", "train.csv", "-t", "cultivar", "-o", "j.pm", "--json", "--machine", "kesler", cwd=folder).stdout
+    facts = json.loads(said)
+    assert facts["classes"] == ["barbera", "barolo", "grignolino"]
+    assert facts["rows"] == 89 and facts["C"] > 0 and facts["cv_accuracy"] > 0.9
+
+
+def test_predict_evaluate_agree(folder):
+    run("predict", "wine.pm", "test.csv", "--out", "p.csv", "--probabilities", cwd=folder)
+    p, truth = pd.read_csv(folder / "p.csv"), pd.read_csv(folder / "test.csv")["cultivar"]
+    assert list(p)[0] == "prediction" and len(p) == len(truth)
+    P = p[[f"probability of {c}" for c in ("barbera", "barolo", "grignolino")]].to_numpy()
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert (np.array(["barbera", "barolo", "grignolino"])[P.argmax(axis=1)] == p["prediction"]).all()
+    facts = json.loads(run("evaluate", "wine.pm", "test.csv", "-t", "cultivar", "--json", cwd=folder).stdout)
+    assert facts["accuracy"] == pytest.approx((p["prediction"] == truth).mean())
+    assert facts["accuracy"] > 0.9
+    assert "barolo" in run("evaluate", "wine.pm", "test.csv", "-t", "cultivar", cwd=folder).stdout
+
+
+def test_columns_in_another_order_and_extra_ones(folder):
+    test = pd.read_csv(folder / "test.csv")
+    test[test.columns[::-1]].assign(note="x").to_csv(folder / "turned.csv", index=False)
+    run("predict", "wine.pm", "turned.csv", "-o", "p1.csv", cwd=folder)
+    run("predict", "wine.pm", "test.csv", "-o", "p2.csv", cwd=folder)
+    assert (folder / "p1.csv").read_text() == (folder / "p2.csv").read_text()
+
+
+def test_explain(folder):
+    facts = json.loads(run("explain", "wine.pm", "test.csv", "--top", "5", "--json", cwd=folder).stdout)
+    assert len(facts["features"]) == 5
+    run("explain", "wine.pm", "test.csv", "--out", "bars.png", cwd=folder)
+    assert (folder / "bars.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_tune(folder):
+    facts = json.loads(run("tune", "train.csv", "-t", "cultivar", "--json", cwd=folder).stdout)
+    assert facts["cv_accuracy"] > 0.9
+    other = json.loads(
+        run("tune", "train.csv", "-t", "cultivar", "--method", "criterion-I", "--json", cwd=folder).stdout
+    )
+    assert other["C"] > 0 and other["gamma"] > 0
+
+
+def test_embed(folder):
+    run("embed", "train.csv", "-t", "cultivar", "-o", "e.csv", "--picture", "e.png", cwd=folder)
+    frame = pd.read_csv(folder / "e.csv")
+    assert list(frame) == ["component 1", "component 2", "cultivar", "held out"]
+    assert 0.2 < frame["held out"].mean() < 0.4 and np.isfinite(frame.iloc[:, :2]).all(axis=None)
+    assert (folder / "e.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare(folder):
+    from polymargin.auto import REDUCTIONS
+    from polymargin.machines import MACHINES
+
+    said = run(
+        "compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "3", "--json", "-o", "c.png", cwd=folder
+    )
+    facts = json.loads(said.stdout)
+    assert {m["machine"] for m in facts["machines"]} == {*REDUCTIONS, *MACHINES}
+    assert all(m["accuracy"] > 0.8 and m["support_vectors"] > 0 for m in facts["machines"])
+    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_other_formats(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    np.savez(tmp_path / "iris.npz", X=X, y=y)
+    dump_svmlight_file(X, y, str(tmp_path / "iris.svm"), zero_based=False)
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_parquet(tmp_path / "iris.parquet")
+    for name in ("iris.npz", "iris.svm", "iris.parquet"):
+        run("fit", name, "-o", "m.pm", "--C", 10, "--gamma", 0.5, cwd=tmp_path)
+        facts = json.loads(run("evaluate", "m.pm", name, "--json", cwd=tmp_path).stdout)
+        assert facts["accuracy"] > 0.95
+
+
+BAD = {
+    "no such file": (("fit", "none.csv"), "expected a file at none.csv, and found none"),
+    "no such column": (
+        ("fit", "train.csv", "-t", "grape"),
+        "expected the target column 'grape', and found the columns",
+    ),
+    "not a class": (("fit", "train.csv", "-t", "alcohol"), "expected classes in the target, and found"),
+    "no folder": (("fit", "train.csv", "-t", "cultivar", "-o", "no/m.pm"), "for --out to exist, and found none"),
+    "no such machine": (("fit", "train.csv", "-t", "cultivar", "--machine", "keslr"), 'did you mean "kesler"'),
+    "no model": (("predict", "none.pm", "test.csv"), "expected a model at none.pm, and found no file"),
+    "not a model": (("predict", "train.csv", "test.csv"), "train.csv"),
+    "missing column": (("predict", "wine.pm", "few.csv"), "columns of the training data, and found no"),
+    "unknown label": (("evaluate", "wine.pm", "strange.csv", "-t", "cultivar"), "expected labels that the model knows"),
+    "one class": (("fit", "one.csv", "-t", "cultivar"), "expected at least 2 classes in the target"),
+    "text among numbers": (("fit", "text.csv", "-t", "cultivar"), "line 12: expected a number in column 'alcohol'"),
+    "ragged": (("fit", "ragged.csv", "-t", "cultivar"), "line 90: expected 15 fields as in the header, and found 2"),
+    "no method": (("tune", "train.csv", "-t", "cultivar", "--method", "magic"), "expected --method to be one of"),
+}
+
+
+@pytest.fixture(scope="module")
+def bad(folder):
+    train = pd.read_csv(folder / "train.csv")
+    train[["alcohol", "ash"]].to_csv(folder / "few.csv", index=False)
+    train.assign(cultivar=np.where(np.arange(len(train)) == 3, "merlot", train["cultivar"])).to_csv(
+        folder / "strange.csv", index=False
+    )
+    train[train["cultivar"] == "barolo"].to_csv(folder / "one.csv", index=False)
+    train.astype({"alcohol": object}).assign(
+        alcohol=lambda t: t["alcohol"].where(np.arange(len(t)) != 10, "strong")
+    ).to_csv(folder / "text.csv", index=False)
+    text = (folder / "train.csv").read_text().splitlines()
+    (folder / "ragged.csv").write_text("\n".join([*text[:-1], "1,2"]) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("words,message", BAD.values(), ids=BAD)
+def test_bad_input_is_one_sentence_and_exit_code_1(bad, words, message):
+    said = run(*words, cwd=bad, code=1).stderr
+    assert message in said
+    assert len(said.strip().splitlines()) <= 2
+
+
+def test_wrong_usage_is_exit_code_2(folder):
+    assert "No such command" in run("fits", cwd=folder, code=2).stderr
+    assert "No such option" in run("fit", "train.csv", "--tagret", "x", cwd=folder, code=2).stderr
+    run("fit", cwd=folder, code=2)
+
+
+def test_version(folder):
+    import polymargin
+
+    assert run("--version", cwd=folder).stdout.strip() == f"polymargin {polymargin.__version__}"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_full_disk(folder):
+    from polymargin.report import save
+
+    with pytest.raises(OSError):
+        save("text", "/dev/full/never.html")
+
+
+def test_interrupt_leaves_a_model(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    X = np.vstack([X + rng.normal(size=X.shape) for _ in range(8)])
+    np.savez(tmp_path / "many.npz", X=X, y=rng.integers(0, 10, len(X)))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "polymargin.cli", "fit", "many.npz", "-o", "m.pm"], cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert "the model so far is in m.pm" in said
+    run("predict", "m.pm", "many.npz", "-o", "p.csv", cwd=tmp_path)
