@@ -29,7 +29,7 @@ from .resources import budget
 
 SMALL_GRAM = 64 << 20  # bytes of a Gram matrix in float64 up to which a problem is solved as a whole
 POOL = 50_000  # rows that samples are drawn from
-FINEST = 1e-9  # relative gap of the working set beyond which rounding decides
+FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 
 
