@@ -125,7 +125,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
             None if given else core.X[order], np.arange(len(order)), y, alpha, self._intercepts(y, alpha)
         )
         self.support_ = core.index[order] if numbers is None else numbers[core.index[order]]
-        self.core_indices_ = self.support_
+        self.core_indices_, self.n_seen_ = self.support_, self.shape_fit_[0]
         self.n_support_ = np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=len(self.classes_)).astype(np.int32)
         self._kept = (Rows(self.support_, None if given else core.X[order], y, core.weight[order]), alpha)
 

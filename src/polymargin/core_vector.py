@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import normalize as to_unit_length
+from sklearn.utils.metaestimators import available_if
 
 from . import kernels
 from .batches import Facts, stream_of
@@ -18,6 +19,11 @@ from .core_search import Rows, joined
 from .core_set import SMALL_GRAM, grow, learn, run_options, seed_of
 from .distributed import distributed_source, is_dask
 from .progress import Progress, with_callbacks
+
+
+def learns_in_parts(model: Any) -> bool:
+    """Whether `partial_fit` is there: not for pairs, a precomputed kernel or weights that need all labels."""
+    return model.scheme == "joint" and model.kernel != "precomputed" and not isinstance(model.class_weight, str)
 
 
 class CoreVectorSVC(CoreModel):
@@ -264,6 +270,7 @@ class CoreVectorSVC(CoreModel):
             self.partial_fit(*chunk[:2], sample_weight=chunk[2] if len(chunk) > 2 else None)
         return self
 
+    @available_if(learns_in_parts)
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, n_total: int | None = None
     ) -> CoreVectorSVC:
@@ -280,7 +287,7 @@ class CoreVectorSVC(CoreModel):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Weights of the rows.
         n_total : int, default=None
-            With `nu`: the number of rows that will come in all.
+            With `nu`: the number of rows that will come in all, which sets the ridge; None: those that came so far.
 
         Returns
         -------
@@ -290,16 +297,6 @@ class CoreVectorSVC(CoreModel):
         begin = time.perf_counter()
         self._check()
         first = not hasattr(self, "_kept")
-        if self.scheme == "pairwise" or self.kernel == "precomputed":
-            raise ValueError(
-                'partial_fit expected scheme="joint" and a kernel of rows, and found '
-                f"scheme={self.scheme!r}, kernel={self.kernel!r}: use fit"
-            )
-        if self.nu is not None and n_total is None:
-            raise ValueError(
-                "partial_fit with nu expected n_total, the number of rows that will come in all: the ridge is "
-                "nu * n_total; use C where it is not known"
-            )
         if first:
             X, y = check_rows(self, X, y, fit=True, precomputed=False)
             self.classes_ = np.unique(y if classes is None else np.asarray(classes))
@@ -321,13 +318,11 @@ class CoreVectorSVC(CoreModel):
             self.gamma_, self.n_seen_ = self._gamma(X, weight), 0
         rows = np.flatnonzero(weight)
         factor = {} if self.class_weight is None else self.class_weight
-        if not isinstance(factor, Mapping):
-            raise ValueError('partial_fit expected class_weight to be None or a dict, and found "balanced": use a dict')
         factor = np.array([factor.get(c, 1.0) for c in self.classes_.tolist()])
         new = Rows(self.n_seen_ + rows, self._unit(X)[rows], index[rows], weight[rows] * factor[index[rows]])
         seen = new if first else joined([self._kept[0], new])
         alpha = None if first else np.concatenate([self._kept[1], np.zeros(len(new))])
-        form = self._form(len(self.classes_), self.gamma_, n_total or 0.0, seen.X[:1024])
+        form = self._form(len(self.classes_), self.gamma_, n_total or self.n_seen_ + X.shape[0], seen.X[:1024])
         with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={})) as bar:
             run = run_options(self, begin, bar, epsilon=self.epsilon)
             every = np.arange(len(seen))
