@@ -35,8 +35,8 @@ class Scored(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         return self.classes_[(self.S > 0).astype(int) if self.S.ndim == 1 else self.S.argmax(axis=1)]
 
-    def score(self, X: Any, y: np.ndarray) -> float:
-        return float(np.mean(self.predict(X) == y))
+    def score(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> float:
+        return float(np.average(self.predict(X) == y, weights=sample_weight))
 
 
 class GramFolds:
@@ -104,8 +104,7 @@ class GramFolds:
         shape (n_folds, n_C) and a status.
         """
         machine = clone(self.machine)
-        machine.classes_, machine._columns = self.classes, machine._code(len(self.classes))
-        machine.dual_coef_ = None  # the decision rule asks whether the machine is fitted, not what its coefficients are
+        machine.classes_, machine.code_ = self.classes, machine._code(len(self.classes))
         code = np.ascontiguousarray(machine.code_, dtype=np.int8)
         segments = np.concatenate([[0], np.cumsum(np.bincount(self.index))]).astype(np.int64)
         weights = []

@@ -38,7 +38,7 @@ class GridRun:
         self.table: list[dict] = []
         self.engines: dict[int, Any] = {}
         self.multimetric = False
-        self.train = bool(search.return_train_score)
+        self.train, self.weighted = bool(search.return_train_score), bool(np.any(weight != 1))
         self.unsolved: set[str] = set()
 
     def __enter__(self) -> GridRun:
@@ -179,7 +179,7 @@ class GridRun:
                 def scored(some, at=at, number=number):
                     return Scored(engine.classes, found[at][number][np.searchsorted(rows[at], some)]), None
 
-                self.enter(row, k, seconds[at, number], scored, used[k], test[at], engine.y)
+                self.enter(row, k, seconds[at, number], scored, used[k], test[at], engine)
 
     def fold(self, engine: Any, k: int, train: np.ndarray, test: np.ndarray, Cs: list, path: list) -> None:
         """Any machine: one fold along the path of C."""
@@ -187,17 +187,22 @@ class GridRun:
         # The rows were checked already, and n^2 kernel values are many to look at.
         with sklearn.config_context(assume_finite=True):
             for row, (seconds, scored) in zip(path, engine.path(Cs, train, n_threads), strict=False):
-                self.enter(row, k, seconds, scored, train, test, engine.y)
+                self.enter(row, k, seconds, scored, train, test, engine)
                 if self.stop():
                     return
 
-    def enter(self, row: dict, k: int, seconds: float, scored: Callable, train: Any, test: Any, y: Any) -> None:
+    def enter(self, row: dict, k: int, seconds: float, scored: Callable, train: Any, test: Any, engine: Any) -> None:
         """Times and scores of one fit."""
+
+        def score(rows: np.ndarray) -> Any:
+            weights = dict(sample_weight=engine.weight[rows]) if self.weighted else {}
+            return self.search.scorer_(*scored(rows), engine.y[rows], **weights)
+
         begin = time.perf_counter()
-        self.note(row["test"], k, self.search.scorer_(*scored(test), y[test]))
+        self.note(row["test"], k, score(test))
         row["score_time"][k] = time.perf_counter() - begin
         if self.train:
-            self.note(row["train"], k, self.search.scorer_(*scored(train), y[train]))
+            self.note(row["train"], k, score(train))
         row["fit_time"][k], row["n_resources"] = seconds, len(train)
 
     def note(self, scores: dict, k: int, found: Any) -> None:

@@ -146,7 +146,7 @@ class KernelSearchCV(BestEstimator):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in training; scores are not weighted.
+            Weights of the rows, in training and in scores.
         groups : array-like of shape (n_samples,), default=None
             Groups for the splitter.
 
