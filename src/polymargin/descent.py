@@ -26,12 +26,13 @@ MAX_LINE_SEARCH = 10
 
 @dataclass
 class Found:
-    """The best point, the criterion there, every evaluation, and why the search ended."""
+    """The best point, the criterion there, every evaluation, why the search ended, and the penalised logarithm."""
 
     point: np.ndarray
     value: float
     path: list[dict]
     status: str = "max_iter"
+    least: float = np.inf
 
 
 class Ended(Exception):
@@ -69,7 +70,8 @@ def descend(
             dict(value=value, grad_norm=norm, params=dict(C=C, gamma=gamma), seconds=seconds, iteration=iteration)
         )
         if f < best:
-            best, found.point, found.value = f, point.copy(), value
+            found.least = best = f
+            found.point, found.value = point.copy(), value
         show(found.path)
         in_iteration += 1
         if in_iteration > MAX_LINE_SEARCH + 1:
