@@ -197,7 +197,7 @@ def quietly(search, X, y):
 
 def test_resumes():
     X, y = wine()
-    search = RadiusMarginSearch(JointSVC(), kernel="ellipsoidal", max_iter=6, cv=None, warm_start=True)
+    search = RadiusMarginSearch(JointSVC(), kernel="ellipsoidal", max_iter=6, cv=None, warm_start=True, n_starts=1)
     with pytest.warns(ConvergenceWarning, match="warm_start=True goes on"):
         search.fit(X, y)
     assert search.status_ == "max_iter" and search.n_iter_ == 6

@@ -39,6 +39,7 @@ CONSTRAINTS = {
     "costs": (NONE, Kind("an array of shape (n_classes, n_classes)", (np.ndarray, list, tuple))),
     "penalty": (Number("a number >= 0", least=0.0),),
     "inner_tol": (POSITIVE,),
+    "n_starts": (Number("an integer >= 1", least=1, integer=True),),
     "max_samples": (NONE, Number("an integer >= 2", least=2, integer=True)),
     "cv": (NONE, Number("an integer >= 2", least=2, integer=True), Kind("a splitter or splits", (object,))),
     "refit": (BOOL,),
@@ -90,6 +91,9 @@ class RadiusMarginSearch(BestEstimator):
         Accuracy of the margins and radii.
     max_iter : int, default=200
         Most iterations of the optimiser.
+    n_starts : int, default=2
+        Searches with a gamma per feature, where the criterion has local minima: from the starting point, and from 4,
+        16, ... times its gammas. The best of them counts. One gamma needs one.
     max_samples : int, default=None
         Rows that the criterion sees, drawn at random in each class; None is as many as the memory holds.
     cv : int, splitter or iterable, default=5
@@ -161,6 +165,7 @@ class RadiusMarginSearch(BestEstimator):
         tol: float = 1e-5,
         inner_tol: float = 1e-4,
         max_iter: int = 200,
+        n_starts: int = 2,
         max_samples: int | None = None,
         cv: Any = 5,
         refit: bool = True,
@@ -179,6 +184,7 @@ class RadiusMarginSearch(BestEstimator):
         self.tol = tol
         self.inner_tol = inner_tol
         self.max_iter = max_iter
+        self.n_starts = n_starts
         self.max_samples = max_samples
         self.cv = cv
         self.refit = refit
@@ -224,15 +230,18 @@ class RadiusMarginSearch(BestEstimator):
         )  # fmt: skip
         start, path = self._start(Z.shape[1], settings, names)
         criterion.deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
-        found = descend(
-            criterion,
-            start,
-            penalty=self.penalty,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            verbose=self.verbose,
-            path=path,
-        )
+        run = dict(penalty=self.penalty, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        found = descend(criterion, start, path=path, **run)
+        # With a gamma per feature there are local minima: further searches begin at larger gammas.
+        for k in range(1, self.n_starts if self.kernel == "ellipsoidal" and not path else 1):
+            if found.status in ("interrupted", "time_limit"):
+                break
+            larger = start + np.r_[0.0, np.full(len(start) - 1, k * np.log(4.0))]
+            other = descend(criterion, larger, path=found.path, **run)
+            best = other if other.least < found.least else found
+            best.path, found = other.path, best
+            if other.status in ("interrupted", "time_limit"):
+                found.status = other.status
         self._best = found.point
         self.best_params_ = dict(zip(names, criterion.parameters(found.point), strict=True))
         self.best_criterion_, self.status_ = found.value, found.status
