@@ -12,6 +12,7 @@ namespace polymargin {
 namespace {
 
 constexpr Index kChunk = 4096;  // steps between two looks at the clock
+constexpr Index kCopied = 600;  // rows: up to so many, steps on a copy that stays in cache pay for making it
 
 Index class_of(Span<const Index> segments, Index row) {
   return std::upper_bound(segments.begin(), segments.end(), row) - segments.begin() - 1;
@@ -31,8 +32,9 @@ std::vector<ClassQp::Part> ranges(const std::vector<Index>& rows) {
 // One column on one training set, along all C.
 class Path {
  public:
-  Path(const CodePaths& paths, const CodePaths::Fold& fold, Index column) : p_(paths) {
-    std::vector<Index> rows;
+  Path(const CodePaths& paths, const CodePaths::Fold& fold, Index column, const double* K, Index n)
+      : p_(paths), K_(K), n_(n) {
+    std::vector<Index>& rows = index_;
     for (Index k = 0; k < fold.train.size; ++k) {
       const Index c = class_of(p_.segments, fold.train[k]);
       const int sign = p_.code[c * p_.columns() + column];
@@ -41,13 +43,22 @@ class Path {
       sign_.push_back(sign);
       weight_.push_back(fold.weight[k]);
     }
-    qp_ = std::make_unique<ClassQp>(ranges(rows));
+    const Index m = static_cast<Index>(rows.size());
+    std::vector<ClassQp::Part> parts = ranges(rows);
+    if (m <= kCopied) {
+      copy_.resize(m * m);
+      for (Index k = 0; k < m; ++k)
+        for (const ClassQp::Part& part : parts)
+          std::copy_n(K + rows[k] * n + part.row, part.size, copy_.data() + k * m + part.at);
+      parts = {{0, 0, m}};
+    }
+    qp_ = std::make_unique<ClassQp>(std::move(parts));
     test_ = ranges({fold.test.begin(), fold.test.end()});
     for (Index k = 0; k < qp_->size(); ++k) qp_->linear[k] = sign_[k];
   }
 
   // Solves for the k-th C. A solution at the bounds scales with C, one inside them stays.
-  Status solve(Index k, const double* K, Index n, const std::function<bool()>& stop) {
+  Status solve(Index k, const std::function<bool()>& stop) {
     const double C = p_.C[k], infinity = std::numeric_limits<double>::infinity();
     ClassQp& q = *qp_;
     Index n_free = 0, n_bound = 0;
@@ -60,7 +71,7 @@ class Path {
       q.ridge[i] = p_.squared ? 1 / (C * weight_[i]) : 0;
     }
     if (k == 0)
-      q.begin(K, n);
+      copy_.empty() ? q.begin(K_, n_) : q.begin(copy_.data(), q.size());
     else
       q.resume(old_ridge, n_bound > n_free ? C / p_.C[k - 1] : 1.0);
     for (Index made = 0;;) {
@@ -76,11 +87,10 @@ class Path {
   double violation() const { return qp_->violation(); }
 
   // f = K z + b of the test rows; b is minus the multiplier.
-  void scores(const double* K, Index n, double* f) {
+  void scores(double* f) {
     rows_.clear(), coef_.clear();
-    for (const ClassQp::Part& part : qp_->parts())
-      for (Index k = 0; k < part.size; ++k)
-        if (qp_->z[part.at + k] != 0) rows_.push_back(K + (part.row + k) * n), coef_.push_back(qp_->z[part.at + k]);
+    for (Index k = 0; k < qp_->size(); ++k)
+      if (qp_->z[k] != 0) rows_.push_back(K_ + index_[k] * n_), coef_.push_back(qp_->z[k]);
     const double b = -qp_->multipliers()[0];
     std::vector<const double*> shifted(rows_.size());
     for (const ClassQp::Part& part : test_) {
@@ -93,6 +103,10 @@ class Path {
 
  private:
   const CodePaths& p_;
+  const double* K_;
+  Index n_;
+  std::vector<Index> index_;  // the row of each variable
+  std::vector<double> copy_;
   std::unique_ptr<ClassQp> qp_;
   std::vector<double> sign_, weight_, coef_;
   std::vector<const double*> rows_;
@@ -113,12 +127,12 @@ PathReport run_paths(const CodePaths& p, const double* K, Index n, double* F, co
   std::atomic<bool> ended{false};
   team.run(p.columns() * n_folds, [&](Index task) {
     const Index column = task / n_folds, f = task % n_folds;
-    Path path(p, p.folds[f], column);
+    Path path(p, p.folds[f], column, K, n);
     for (Index k = 0; k < n_C && !ended; ++k) {
       const auto begun = Clock::now();
-      const Status status = path.solve(k, K, n, stop);
+      const Status status = path.solve(k, stop);
       const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-      path.scores(K, n, F + (column * n_C + k) * first[n_folds] + first[f]);
+      path.scores(F + (column * n_C + k) * first[n_folds] + first[f]);
       const bool end = status == Status::interrupted || stop();
       const std::lock_guard<std::mutex> lock(mutex);
       report.seconds[f * n_C + k] += seconds;

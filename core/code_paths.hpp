@@ -3,7 +3,7 @@
 //   min 1/2 z'(K + diag(r))z - s'z     0 <= s_i z_i <= u_i,  sum z = 0      hinge: u = C w, r = 0; squared hinge: u = inf, r = 1/(C w)
 //
 // (s = +1, -1 the code of a row's class, on the training rows of classes with a code other than 0) is solved for each C in turn,
-// every time from the last solution, and scores the test rows: f = K z + b. Nothing is copied out of K.
+// every time from the last solution, and scores the test rows: f = K z + b.
 #pragma once
 #include <cstdint>
 #include <functional>
