@@ -68,7 +68,7 @@ def class_separability(
     >>> from polymargin import class_separability
     >>> X, y = load_iris(return_X_y=True)
     >>> round(class_separability(X, y, gamma=0.5).ratio, 2)
-    0.47
+    0.51
     """
     model = JointSVC(kernel=kernel)
     X, y = check_rows(model, X, y, fit=True, precomputed=kernel == "precomputed")
