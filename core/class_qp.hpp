@@ -2,9 +2,9 @@
 //
 //   min over z   1/2 z'(K + diag(r))z - p'z      low <= z <= high, the sum of z over every group stays what it is
 //
-// K is sorted by class, so a class is a range of rows and columns, and many problems read the same matrix: pairs of classes,
-// one class against the rest, enclosing balls, and training sets that leave some rows out (low = high = 0). A variable of a
-// negative class is negative, which keeps labels out of the matrix.
+// K is sorted by class, so a class is a range of rows and columns, and many problems read the same matrix: pairs of
+// classes, one class against the rest, enclosing balls. A variable of a negative class is negative, which keeps labels
+// out of the matrix.
 #pragma once
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace polymargin {
 
 class ClassQp {
  public:
-  // Class c is the rows [segments[c], segments[c + 1]). `split`: every class of the problem is a group, else all are one.
+  // Class c is the rows [segments[c], segments[c + 1]). `split`: every class of the problem is a group; else one group.
   ClassQp(Span<const Index> segments, const std::vector<Index>& classes, bool split);
 
   struct Part {  // the variables [at, at + size) are the rows [row, row + size) of K
@@ -30,10 +30,10 @@ class ClassQp {
 
   // z must be feasible. K has ld values in a row.
   void begin(const double* K, Index ld);
-  // The same after bounds and ridge have changed, and z with its gradient has been kept or scaled: K z need not be computed.
+  // The same from the z of before times `scale`, after bounds and ridge have changed: K z need not be computed again.
   void resume(const std::vector<double>& old_ridge, double scale);
-  // Steps on two variables of a group until the largest violation is at most eps. Returns how many were made; fewer than
-  // `most` means that eps is reached, or that rounding leaves nothing to gain.
+  // Steps on two variables of a group until the largest violation is at most eps. Returns how many were made: fewer
+  // than `most` means that eps is reached, or that rounding leaves nothing to gain.
   Index steps(double eps, Index most);
   double violation() const { return violation_; }
   // z'(K + diag(r))z

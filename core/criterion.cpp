@@ -132,9 +132,9 @@ double Criterion::weighted_sum(const double* K, const double* D, Span<const doub
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// With P = S o K: sum_ij P_ij (x_i - x_j)^2 = 2 sum_i x_i^2 sum_{j != i} P_ij - 4 sum_i x_i sum_{j > i} P_ij x_j. Few of the P_ij
-// differ from zero, and rows of X are added up as they lie in memory. Sums of a task are kept apart and added in order: the
-// result does not depend on the threads.
+// With P = S o K:  sum_ij P_ij (x_i - x_j)^2 = 2 sum_i x_i^2 sum_{j != i} P_ij - 4 sum_i x_i sum_{j > i} P_ij x_j
+// Few of the P_ij differ from zero, and rows of X are added up as they lie in memory. Sums of a task are kept apart and
+// added in order: the result does not depend on the threads.
 std::vector<double> Criterion::feature_sums(const double* K, const double* X, Index d, Span<const double> weight,
                                             Team& team) const {
   const Steps<double>& pass = steps<double>();

@@ -1,9 +1,12 @@
 // The inner problems of the radius-margin criteria, on one Gram matrix K of an RBF kernel, sorted by class:
 //
-//   margin of classes a, b    min z'(K + r diag(q))z   z >= 0 with sum 1 in a, z <= 0 with sum -1 in b    ||w||^2 = 4 / minimum
-//   radius of some classes    min z'(K + r diag(q))z   z >= 0 with sum 1                                  R^2 = 1 + r - minimum
+//   margin of classes a, b     min z'(K + r diag(q))z    z >= 0 with sum 1 in a, z <= 0 with sum -1 in b
+//                              ||w||^2 = 4 / minimum
+//   radius of some classes     min z'(K + r diag(q))z    z >= 0 with sum 1
+//                              R^2 = 1 + r - minimum
 //
-// r = 1/C, and q is 1 over the weight of each row: a row of weight 2 is a repeated row. Each problem starts from its last solution, and the problems run in parallel.
+// r = 1/C, and q is 1 over the weight of each row: a row of weight 2 is a repeated row. Each problem starts from its last
+// solution, and the problems run in parallel.
 #pragma once
 #include <functional>
 #include <vector>
