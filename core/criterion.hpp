@@ -5,8 +5,8 @@
 //   radius of some classes     min z'(K + r diag(q))z    z >= 0 with sum 1
 //                              R^2 = 1 + r - minimum
 //
-// r = 1/C, and q is 1 over the weight of each row: a row of weight 2 is a repeated row. Each problem starts from its last
-// solution, and the problems run in parallel.
+// r = 1/C, and q is 1 over the weight of each row: a row of weight 2 is a repeated row. Each problem starts from its
+// last solution, and the problems run in parallel.
 #pragma once
 #include <functional>
 #include <vector>
