@@ -73,6 +73,7 @@ class GramFolds:
         self.kernel = self.settings["kernel"]
         self.D = squared_distances(self.X) if self.kernel == "rbf" else None
         self.K = np.empty((self.n, self.n))
+        self.code: np.ndarray | None = None
 
     def gamma(self, gamma: Any, train: np.ndarray) -> Any:
         """What a gamma stands for when these rows are trained on."""
@@ -104,7 +105,9 @@ class GramFolds:
         shape (n_folds, n_C) and a status.
         """
         machine = clone(self.machine)
-        machine.classes_, machine.code_ = self.classes, machine._code(len(self.classes))
+        if self.code is None:  # a code that is drawn at random is drawn once
+            self.code = machine._code(len(self.classes))
+        machine.classes_, machine.code_ = self.classes, self.code
         code = np.ascontiguousarray(machine.code_, dtype=np.int8)
         segments = np.concatenate([[0], np.cumsum(np.bincount(self.index))]).astype(np.int64)
         weights = []
