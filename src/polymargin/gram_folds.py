@@ -107,7 +107,8 @@ class GramFolds:
         machine = clone(self.machine)
         if self.code is None:  # a code that is drawn at random is drawn once
             self.code = machine._code(len(self.classes))
-        machine.classes_, machine.code_ = self.classes, self.code
+        machine.classes_, machine._columns = self.classes, self.code
+        machine.dual_coef_ = None  # the decision rule asks whether the machine is fitted, not what its coefficients are
         code = np.ascontiguousarray(machine.code_, dtype=np.int8)
         segments = np.concatenate([[0], np.cumsum(np.bincount(self.index))]).astype(np.int64)
         weights = []

@@ -92,7 +92,7 @@ def class_separability(
         own += np.bincount(index[some], sums[np.arange(len(some)), index[some]], len(classes))
     trace = float(_core.diagonal(data, record, rows, "float64").sum())
     inside = float((own / counts).sum())
-    return Separability(inside - every / n, trace - inside, trace - every / n)
+    return Separability(inside - float(every) / n, trace - inside, trace - float(every) / n)
 
 
 def single_machine_bound(X: Any, y: Any, *, C: float = 1.0, gamma: float, n_jobs: int | None = None) -> float:
