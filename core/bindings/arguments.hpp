@@ -69,6 +69,7 @@ void bind_kernels(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_neighbors(nb::module_& m);
 void bind_scores(nb::module_& m);
+void bind_small_qp(nb::module_& m);
 void bind_solvers(nb::module_& m);
 void bind_core_set(nb::module_& m);
 

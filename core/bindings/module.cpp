@@ -12,5 +12,6 @@ NB_MODULE(_core, m) {
   bind_linear(m);
   bind_neighbors(m);
   bind_scores(m);
+  bind_small_qp(m);
   bind_solvers(m);
 }

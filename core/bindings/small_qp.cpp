@@ -1,0 +1,48 @@
+// The small dense quadratic program of the solvers, on its own: for cutting planes.
+#include "arguments.hpp"
+#include "local_qp.hpp"
+
+namespace polymargin {
+namespace {
+
+nb::object solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> Q, Vector<double> linear,
+                    Vector<double> upper, Vector<Index> groups, Vector<double> alpha, double tol, Index max_steps) {
+  const Index m = static_cast<Index>(Q.shape(0));
+  if (static_cast<Index>(Q.shape(1)) != m) refuse("Q must be square");
+  for (Index size : {span(linear).size, span(upper).size, span(alpha).size})
+    if (size != m) refuse("linear, upper and alpha need one entry per row of Q");
+  const Span<const Index> g = span(groups);
+  if (g.size < 2 || g[0] != 0 || g[g.size - 1] != m || !std::is_sorted(g.begin(), g.end()))
+    refuse("groups must increase from 0 to the number of variables");
+  std::vector<double> result;
+  {
+    const nb::gil_scoped_release free;
+    LocalQp<double> qp;
+    qp.resize(m);
+    qp.u.assign(upper.data(), upper.data() + m);
+    qp.groups.assign(g.begin(), g.end());
+    for (Index i = 0; i < m; ++i) qp.set(i, alpha.data()[i]);
+    for (Index i = 0; i < m; ++i) {
+      const double* row = Q.data() + i * m;
+      std::copy(row, row + m, qp.Q.data() + i * qp.ld);
+      std::fill(qp.Q.data() + i * qp.ld + m, qp.Q.data() + (i + 1) * qp.ld, 0.0);
+      qp.diagonal[i] = row[i];
+      double gradient = -linear.data()[i];
+      for (Index j = 0; j < m; ++j) gradient += row[j] * qp.a[j];
+      qp.G[i] = gradient;
+    }
+    solve_local(qp, tol, max_steps, [] { return false; });
+    result = qp.a;
+  }
+  return as_vector(result);
+}
+
+}  // namespace
+
+void bind_small_qp(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("solve_qp", &solve_qp, "Q"_a, "linear"_a, "upper"_a, "groups"_a, "alpha"_a, "tol"_a, "max_steps"_a,
+        "min 1/2 a'Qa - linear'a, 0 <= a <= upper, the sum of each group (offsets) kept as it is in alpha.");
+}
+
+}  // namespace polymargin
