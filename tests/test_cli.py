@@ -182,16 +182,27 @@ def test_full_disk(folder):
         save("text", "/dev/full/never.html")
 
 
+# Says when the fit begins, however long the machine takes to get there.
+PATIENT = """
+from polymargin import cli
+from polymargin.auto import AutoSVC
+fit = AutoSVC.fit
+AutoSVC.fit = lambda *given: (print("begins", flush=True), fit(*given))[1]
+cli.main()
+"""
+
+
 def test_interrupt_leaves_a_model(tmp_path):
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
     X = np.vstack([X + rng.normal(size=X.shape) for _ in range(8)])
     np.savez(tmp_path / "many.npz", X=X, y=rng.integers(0, 10, len(X)))
     process = subprocess.Popen(
-        [sys.executable, "-m", "polymargin.cli", "fit", "many.npz", "-o", "m.pm"], cwd=tmp_path,
+        [sys.executable, "-c", PATIENT, "fit", "many.npz", "-o", "m.pm"], cwd=tmp_path,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(6)
+    assert process.stdout.readline() == "begins\n"
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said

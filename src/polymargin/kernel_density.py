@@ -72,8 +72,8 @@ class KernelDensityNB(ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from polymargin import KernelDensityNB
     >>> X, y = load_iris(return_X_y=True)
-    >>> round(KernelDensityNB().fit(X, y).score(X, y), 2)
-    0.96
+    >>> KernelDensityNB().fit(X, y).score(X, y) > 0.95
+    True
     """
 
     def __init__(self, bandwidth: float | str = "silverman", *, priors: Any = None):

@@ -67,7 +67,7 @@ def class_separability(
     >>> from sklearn.datasets import load_iris
     >>> from polymargin import class_separability
     >>> X, y = load_iris(return_X_y=True)
-    >>> round(class_separability(X, y, gamma=0.5).ratio, 2)
+    >>> round(float(class_separability(X, y, gamma=0.5).ratio), 2)
     0.51
     """
     model = JointSVC(kernel=kernel)
