@@ -87,6 +87,16 @@ GRID = (
     "OVR is OneVsRestSVC and OVO PairwiseSVC (LIBSVM's models), CS is JointSVC's, NB is KernelDensityNB with "
     "h^2 = 1 / (2 gamma).",
 )
+DNA = (
+    "The printed accuracies of all methods, 98.3 to 98.6 %, are not those of the official split: one-vs-one has 95.7 and "
+    "one-vs-rest 95.9 % there on this grid, Wang, Xue and Chan print 95.1 to 95.8 % for six methods, Statlog's best is "
+    "95.9 %."
+)
+MNIST = (
+    "The sample decides: one-vs-one, printed 99.20, has 97.8 to 98.8 % on five draws from the training and the test "
+    "part, and Scatter SVM 97.4 to 98.5 % on the same ones. Printed are 99.09 % from 300 rows and 99.00 % from 1,800, so "
+    "the paper's rows seem to be easier ones."
+)
 SPARSITY = (
     "Drawn with seed 0; the model is that of best validation accuracy (of equals the widest kernel, then the "
     "smallest C), which decides how many support vectors there are: several parameters share the best accuracy.",
@@ -144,6 +154,8 @@ EXHIBITS = (
         printed=TABLE_5,
         compute=scatter.benchmark,
         own=("Scatter",),
+        reasons={("Dna", column): DNA for column in ("Scatter", "OVR", "OVO", "CS", "NB")}
+        | {("MNIST (0-4)", column): MNIST for column in ("Scatter", "OVR", "OVO", "CS", "NB")},
         fast_rows=("Iris", "Wine", "Glass", "Dna"),
         decided=GRID,
     ),
@@ -155,6 +167,7 @@ EXHIBITS = (
         printed=TABLE_6,
         compute=scatter.small_sample,
         own=("Scatter",),
+        reasons={("MNIST (0-4)", column): MNIST for column in ("Scatter", "OVR", "OVO", "CS")},
         fast_rows=("MNIST (0-4)",),
         decided=(*GRID[1:], "The mean and deviation over five draws of the sample, by class; the paper has one draw."),
     ),
