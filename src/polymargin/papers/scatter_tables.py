@@ -88,13 +88,13 @@ GRID = (
     "h^2 = 1 / (2 gamma).",
 )
 DNA = (
-    "The printed accuracies of all methods, 98.3 to 98.6 %, are not those of the official split: one-vs-one has 95.7 and "
-    "one-vs-rest 95.9 % there on this grid, Wang, Xue and Chan print 95.1 to 95.8 % for six methods, Statlog's best is "
-    "95.9 %."
+    "The printed accuracies of all methods, 98.3 to 98.6 %, are not those of the official split: one-vs-one has 95.7 "
+    "and one-vs-rest 95.9 % there on this grid, Wang, Xue and Chan print 95.1 to 95.8 % for six methods, and Statlog's "
+    "best is 95.9 %."
 )
 MNIST = (
     "The sample decides: one-vs-one, printed 99.20, has 97.8 to 98.8 % on five draws from the training and the test "
-    "part, and Scatter SVM 97.4 to 98.5 % on the same ones. Printed are 99.09 % from 300 rows and 99.00 % from 1,800, so "
+    "part, and Scatter SVM 97.4 to 98.5 % on the same ones. Printed are 99.09 % from 300 rows and 99.00 % from 1,800: "
     "the paper's rows seem to be easier ones."
 )
 SPARSITY = (
