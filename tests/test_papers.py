@@ -245,3 +245,20 @@ def test_the_nearest_point_rule_is_the_bisector(rng):
 
 def test_a_wrong_name_is_a_usage_error():
     assert CliRunner().invoke(app, ["nonsense"]).exit_code == 2
+
+
+def test_the_page_is_made_from_the_stored_results(tmp_path, monkeypatch):
+    papers = pytest.importorskip("benchmarks.papers")
+    kept = papers.PAGE.read_text("utf-8")
+    monkeypatch.setattr(papers, "PAGE", tmp_path / "papers.md")
+    papers.page()
+    assert (tmp_path / "papers.md").read_text("utf-8") == kept
+    assert "## Where ours is worse" in kept and "## Misprints" in kept
+
+
+def test_stored_results_are_explained_where_the_method_itself_is_worse():
+    papers = pytest.importorskip("benchmarks.papers")
+    for exhibit in exhibits():
+        for cell in papers.stored(exhibit) or []:
+            if cell["own"] and cell["as_good"] is False and " time / " not in cell["measure"]:
+                assert cell["note"], f"{exhibit.key}: no reason for {cell['row']}, {cell['column']}"
