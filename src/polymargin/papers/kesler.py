@@ -81,8 +81,8 @@ EXHIBITS = (
             'The quadratic cost is solved by the default solver; M-1-KSK is solver="ksk", the same optimum with more '
             "steps.",
             "Times: all three methods are solvers of one compiled core here, and all three are Matlab code in the "
-            "paper. Only the ratios are compared. One-vs-rest has gained most since: on glass the paper's takes longer than "
-            "the Kesler machine, ours a small part of its time.",
+            "paper. Only the ratios are compared. One-vs-rest has gained most since: on glass the paper's takes longer "
+            "than the Kesler machine, ours a small part of its time.",
         ),
     ),
 )
