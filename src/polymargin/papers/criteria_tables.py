@@ -79,6 +79,13 @@ DECIDED = (
 SMALL = ("Iris", "Wine", "Zoo")
 
 
+OVERFITTED = (
+    "With 34 gammas the minimum of criterion II overfits, as the paper says of Glass: the search here goes further down "
+    "than the paper's 17 iterations, 18 to 76 % of the features are left without weight, C is near 3,000, and the five "
+    "halves' own parameters have errors of 3.9 to 5.8 % with one-vs-one."
+)
+
+
 def errors(number: int, title: str, values: dict, kernel: str) -> Exhibit:
     """A table of test errors."""
     names = dict.fromkeys(column for _, column, _ in values)
@@ -92,6 +99,7 @@ def errors(number: int, title: str, values: dict, kernel: str) -> Exhibit:
         own=tuple(name for name in names if not name.startswith("CV")),
         fast_rows=SMALL[:2],
         decided=DECIDED,
+        reasons={("Dermatology", name): OVERFITTED for name in names if kernel == "ellipsoidal" and name[:3] == "II,"},
     )
 
 
