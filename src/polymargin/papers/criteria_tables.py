@@ -80,7 +80,7 @@ SMALL = ("Iris", "Wine", "Zoo")
 
 
 OVERFITTED = (
-    "With 34 gammas the minimum of criterion II overfits, as the paper says of Glass: the search here goes further down "
+    "With 34 gammas the minimum of criterion II overfits, as the paper says of Glass: the search goes further down "
     "than the paper's 17 iterations, 18 to 76 % of the features are left without weight, C is near 3,000, and the five "
     "halves' own parameters have errors of 3.9 to 5.8 % with one-vs-one."
 )
