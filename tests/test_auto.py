@@ -12,7 +12,8 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import AutoSVC, JointSVC, PairwiseSVC, load_model, save_model
-from polymargin.auto import MANY_CLASSES, REDUCTIONS, _sample, machine_named, steadiest
+from polymargin.auto import MANY_CLASSES, REDUCTIONS, machine_named
+from polymargin.auto_grid import sample_of, steadiest
 from polymargin.machines import MACHINES
 from polymargin.probabilities import confidence, softmax, temperature
 
@@ -126,7 +127,7 @@ def test_equal_scores_go_to_the_middle_of_the_plateau():
 
 def test_sample_keeps_every_class(seed):
     index = np.repeat([0, 1, 2], [5000, 40, 2])
-    rows = _sample(index, 300, np.random.default_rng(seed))
+    rows = sample_of(index, 300, np.random.default_rng(seed))
     counts = np.bincount(index[rows])
     assert len(rows) == len(set(rows)) and counts[2] == 2 and counts[1] >= 2 and counts.sum() < 330
 

@@ -17,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .auto_grid import PATTERN_C, PATTERN_GAMMA, sample_of, steadiest, take
 from .checks import NONE, POSITIVE, RUN, Name, Number, check_classes, check_parameters
 from .columns import ColumnEncoder, _plain
 from .core_vector import CoreVectorSVC
@@ -31,8 +32,6 @@ MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine
 MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
 TUNING_ROWS = 4000  # C and gamma of the best model hardly move with more rows
 FIRST_ROWS = 1000  # the scaling is chosen on so many
-PATTERN_C = 2.0 ** np.arange(-2, 13, 2)
-PATTERN_GAMMA = 2.0 ** np.arange(-8, 7, 2)  # times 1 / (number of columns)
 
 REDUCTIONS = {"pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC}
 
@@ -174,10 +173,10 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.explain_choices_: list[str] = []
 
         name = self._choose_machine(len(y), len(self.classes_))
-        sample = _sample(index, TUNING_ROWS, rng)
+        sample = sample_of(index, TUNING_ROWS, rng)
         interrupted = False
         self.encoder_ = ColumnEncoder().fit(X)
-        self.best_params_ = {"C": 10.0, "gamma": 1.0 / max(self.encoder_.transform(_take(X, [0])).shape[1], 1)}
+        self.best_params_ = {"C": 10.0, "gamma": 1.0 / max(self.encoder_.transform(take(X, [0])).shape[1], 1)}
         self.cv_score_ = None
         try:
             self._tune(name, X, index, sample, deadline, rng)
@@ -188,7 +187,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.machine_ = self._machine(name, **self.best_params_, deadline=deadline)
         self.temperature_ = 1.0
         try:
-            self.machine_.fit(self.encoder_.transform(_take(X, rows)), y[rows])
+            self.machine_.fit(self.encoder_.transform(take(X, rows)), y[rows])
             if self.calibrate and not interrupted:
                 self._calibrate(X, y, sample, deadline)
         finally:
@@ -245,7 +244,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         tried = {}
         for scaling in ("column", "common"):
             encoder = ColumnEncoder(scaling).fit(X)
-            Z = encoder.transform(_take(X, first))
+            Z = encoder.transform(take(X, first))
             tried[scaling] = (self._search(name, Z, index[first], deadline), encoder)
             if sp.issparse(Z) or np.allclose(encoder.scale_, encoder.scale_[:1]):
                 break
@@ -267,7 +266,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         if larger > 1.5 * size:
             rows = sample if larger == len(sample) else sample[np.sort(rng.permutation(len(sample))[:larger])]
             rows = rows[np.bincount(index[rows])[index[rows]] >= 2]
-            found = self._search(name, self.encoder_.transform(_take(X, rows)), index[rows], deadline)
+            found = self._search(name, self.encoder_.transform(take(X, rows)), index[rows], deadline)
             self._keep(found)
         C, gamma, score = self.best_params_["C"], self.best_params_["gamma"], self.cv_score_
         self._say(
@@ -307,7 +306,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         if len(rows) < 10 or len(np.unique(y[rows])) < len(self.classes_) or time.monotonic() > deadline:
             self._say("Probabilities: not calibrated, because the rows or the time were too few.")
             return
-        Z, y = self.encoder_.transform(_take(X, sample[rows])), y[rows]
+        Z, y = self.encoder_.transform(take(X, sample[rows])), y[rows]
         folds = max(2, min(3, min(counts.values())))
         scores, at = [], []
         for train, test in StratifiedKFold(folds, shuffle=True, random_state=self.random_state).split(y, y):
@@ -393,33 +392,3 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def steadiest(results: Any) -> dict[str, float]:
-    """C and gamma with the best score; of equals, which few rows have many of, the one with the best neighbours."""
-    score = {
-        (float(p["C"]), float(p["gamma"])): s
-        for p, s in zip(results["params"], results["mean_test_score"], strict=True)
-    }
-    C, gamma = (np.unique([key[k] for key in score]) for k in (0, 1))
-    F = np.array([[score[c, g] for g in gamma] for c in C])
-    F = np.where(np.isnan(F), np.nanmin(F), F)
-    near, w = np.pad(F, 2, constant_values=F.min()), (1, 2, 3, 2, 1)  # beyond the edge of the grid is no good neighbour
-    near = sum(w[i] * w[j] * near[i : i + len(C), j : j + len(gamma)] for i in range(5) for j in range(5))
-    i, j = np.unravel_index(np.argmax(np.where(F.max() - 1e-12 <= F, near, -np.inf)), F.shape)
-    return {"C": float(C[i]), "gamma": float(gamma[j])}
-
-
-def _sample(index: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """At most so many rows, the same share of every class and at least two of each that has them."""
-    if len(index) <= most:
-        return np.arange(len(index))
-    picked = []
-    for c in range(index.max() + 1):
-        rows = np.flatnonzero(index == c)
-        picked.append(rng.permutation(rows)[: max(2, round(most * len(rows) / len(index)))])
-    return np.sort(np.concatenate(picked))
-
-
-def _take(X: Any, rows: Any) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

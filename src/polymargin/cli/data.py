@@ -33,7 +33,8 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Find C and gamma for scaled columns, by exact cross-validation or by gradient on a radius-margin criterion."""
-    from ..auto import PATTERN_C, PATTERN_GAMMA, REDUCTIONS, machine_named
+    from ..auto import REDUCTIONS, machine_named
+    from ..auto_grid import PATTERN_C, PATTERN_GAMMA
     from ..machines import MACHINES
     from ..search_cv import KernelSearchCV
     from ..selection import RadiusMarginSearch
@@ -133,7 +134,8 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """All machines side by side: cross-validated accuracy, time, support vectors, each at its own best C and gamma."""
-    from ..auto import PATTERN_C, PATTERN_GAMMA, REDUCTIONS, _sample, machine_named
+    from ..auto import REDUCTIONS, machine_named
+    from ..auto_grid import PATTERN_C, PATTERN_GAMMA, sample_of
     from ..machines import MACHINES
     from ..search_cv import KernelSearchCV
 
@@ -148,7 +150,7 @@ def compare(
             f"{data}: expected at least {folds} rows of every class for {folds} folds, and found fewer of "
             f"{str(few[0])!r}: lower --folds, or remove the class"
         )
-    at = _sample(index, rows, np.random.default_rng(seed))
+    at = sample_of(index, rows, np.random.default_rng(seed))
     Z, y = Z[at], y[at]
     cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
     C, gamma = PATTERN_C[::2], PATTERN_GAMMA[1::2] / Z.shape[1]
