@@ -35,23 +35,13 @@ from .checks import (
 )
 from .dual import value_type
 from .machines import LOSSES
-from .progress import CALLER, CallbackSupportMixin, Progress, announce, with_callbacks
+from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
 
 CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
 LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
-
-WHAT_TO_DO = {
-    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; "
-    "warm_start=True goes on from here",
-    "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
-    "warm_start=True goes on from here",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or "
-    "accept a larger tol",
-    "interrupted": "the model is the best so far; warm_start=True goes on from here",
-}
 
 
 class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):

@@ -31,7 +31,7 @@ from .checks import (
     class_weights,
 )
 from .machines import KESLER_SOLVERS, MACHINES
-from .progress import CALLER, CallbackSupportMixin, Progress, announce, with_callbacks
+from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
 
@@ -45,16 +45,6 @@ CONSTRAINTS = {
     "solver": (Name(("auto", *KESLER_SOLVERS)),),
     **KERNEL,
     **RUN,
-}
-
-WHAT_TO_DO = {
-    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; "
-    "warm_start=True goes on from here",
-    "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
-    "warm_start=True goes on from here",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or "
-    "accept a larger tol",
-    "interrupted": "the model is the best so far; warm_start=True goes on from here",
 }
 
 

@@ -27,9 +27,20 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
     CALLER = 2
 
 
-__all__ = ["CALLER", "CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
+__all__ = ["CALLER", "WHAT_TO_DO", "CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
 
 logger = logging.getLogger("polymargin")
+
+# By status, for the warning of a fit that was not solved.
+WHAT_TO_DO = {
+    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; "
+    "warm_start=True goes on from here",
+    "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
+    "warm_start=True goes on from here",
+    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or "
+    "accept a larger tol",
+    "interrupted": "the model is the best so far; warm_start=True goes on from here",
+}
 
 LONG = 10.0  # seconds: a fit expected to take longer is announced
 LINES_EVERY = 5.0  # seconds between log lines
