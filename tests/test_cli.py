@@ -174,12 +174,24 @@ def test_version(folder):
     assert run("--version", cwd=folder).stdout.strip() == f"polymargin {polymargin.__version__}"
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_full_disk(folder):
-    from polymargin.report import save
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "train.csv", "-t", "cultivar", "--C", 1, "--gamma", 1),
+        ("report", "wine.pm", "test.csv", "-t", "cultivar"),
+    ],
+)
+def test_a_file_that_cannot_be_written_in_full_is_not_left_behind(folder, words):
+    import resource
 
-    with pytest.raises(OSError):
-        save("text", "/dev/full/never.html")
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    before = sorted(p.name for p in folder.iterdir())
+    said = run(*words, "--out", "full.out", cwd=folder, code=1, preexec_fn=small).stderr
+    assert "File too large" in said
+    assert sorted(p.name for p in folder.iterdir()) == before
 
 
 # Says when the fit begins, however long the machine takes to get there.

@@ -84,7 +84,11 @@ def test_of_many_features_the_strongest_are_shown(rng):
 
 
 def test_a_class_without_a_map_is_drawn_empty():
-    SensitivityDisplay([[0.1, 0.2], [np.nan, np.nan]], ["a", "b"]).plot().figure_.canvas.draw()
+    display = SensitivityDisplay([[0.1, 0.2], [np.nan, np.nan]], ["a", "b"]).plot()
+    display.figure_.canvas.draw()
+    heights = [[bar.get_height() for bar in bars] for bars in display.bars_]
+    assert_allclose(heights[0], [0.1, 0.2])
+    assert not np.nansum(heights[1])
 
 
 def test_axes_are_used_as_given(fitted):
