@@ -137,7 +137,7 @@ def test_targets(largest, intercept, rng):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([JointSVC("crammer-singer", kernel="linear")])
 def test_scikit_learn(estimator, check, in_weights):
-    """In weight space by force: without it, data as small as these go to the kernel engine, which passes every check."""
+    """In weight space by force: left to itself, data as small go to the kernel engine, which passes every check."""
     if "equivalence" in str(check) or "class_weight" in str(check):
         pytest.skip("wants more digits, or fewer sweeps, than steps on single rows of tiny dense data give")
     check(estimator)
