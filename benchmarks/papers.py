@@ -1,12 +1,13 @@
 """The stored results of the papers' experiments as small CSV files, and the page docs/papers.md made from them.
 
-python -m polymargin.papers --out papers-rerun          runs what is not finished yet (hours)
-python -m benchmarks.papers papers-rerun                stores benchmarks/results/papers/*.csv and writes the page
+polymargin reproduce --out papers-rerun                 runs what is not finished yet (hours)
+python -m benchmarks.papers papers-rerun                stores the CSV files and the pictures, writes the page
 python -m benchmarks.papers                             writes the page from the CSV files
 """
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from polymargin.papers.run import finished
 
 ROOT = Path(__file__).parents[1]
 STORE, PAGE = ROOT / "benchmarks" / "results" / "papers", ROOT / "docs" / "papers.md"
+PICTURES = ROOT / "docs" / "images" / "papers"
 RUN = (
     "exhibit",
     "row",
@@ -59,10 +61,14 @@ MISPRINTS = """
 
 
 def store(folder):
-    """Write the CSV files from the folder of a full run."""
+    """Write the CSV files and the pictures from the folder of a full run."""
     STORE.mkdir(parents=True, exist_ok=True)
+    PICTURES.mkdir(parents=True, exist_ok=True)
     runs = []
     for e in exhibits():
+        picture = folder / f"{e.key}.png"
+        if picture.exists():
+            shutil.copyfile(picture, PICTURES / picture.name)
         cells = compare(e, finished(folder / e.key))
         if not any(c["ours"] is not None for c in cells):
             continue
@@ -129,8 +135,9 @@ def page():
         "the printed one in brackets; bold where ours is worse by more than the printed standard deviation (one point "
         "where none is printed). Running times are ratios to the reference method of the same run.",
         "",
-        "    python -m polymargin.papers kesler --table 2          one table, beside the printed one",
-        "    python -m polymargin.papers --fast                     reduced grids of everything, for a first look",
+        "    polymargin reproduce kesler --table 2          one table, beside the printed one",
+        "    polymargin reproduce scatter --figure 3        one figure, drawn again",
+        "    polymargin reproduce --fast                    reduced grids of everything, for a first look",
         "",
         f"Results of {' to '.join(dict.fromkeys((dates[0], dates[-1])))} with {used}, Python {made['python']} on "
         f"{made['machine']}, stored in `benchmarks/results/papers`; this page is made from them by "
@@ -160,8 +167,12 @@ def page():
             if e.paper != paper:
                 continue
             lines += [f"### {e.name.capitalize()}: {e.title}", "", e.where + ".", ""]
-            lines += pivot(cells) if cells else ["Not stored yet.", ""]
-            lines += ["Decided here: " + " ".join(e.decided), ""]
+            picture = PICTURES / f"{e.key}.png"
+            if picture.exists():
+                lines += [f"![{e.title}](images/papers/{picture.name})", ""]
+            lines += pivot(cells) if cells else [] if picture.exists() else ["Not stored yet.", ""]
+            if e.decided:
+                lines += ["Decided here: " + " ".join(e.decided), ""]
     lines += ["## Misprints", "", "Formulas and figures that were not taken as printed.", MISPRINTS.strip(), ""]
     PAGE.write_text("\n".join(lines), "utf-8")
 

@@ -123,7 +123,7 @@ def test_times_are_measured_after_the_cells_and_again_when_asked(tmp_path):
 
 @pytest.mark.parametrize("exhibit", exhibits(), ids=lambda e: e.key)
 def test_every_exhibit_is_complete(exhibit):
-    assert exhibit.printed and exhibit.title and exhibit.where
+    assert (exhibit.printed or exhibit.draw) and exhibit.title and exhibit.where
     assert {measure for _, _, measure in exhibit.printed} <= set(MEASURES)
     columns = {column for _, column, _ in exhibit.printed}
     assert set(exhibit.own) <= columns and exhibit.reference in {None, *columns}
@@ -148,6 +148,17 @@ def test_the_fast_path_of_every_exhibit(exhibit):
                 value = pair(result[measure])[0]
                 assert np.isfinite(value) and value >= 0
                 assert "%" not in measure or value <= 100
+
+
+@pytest.mark.parametrize("exhibit", [e for e in exhibits() if e.draw], ids=lambda e: e.key)
+def test_every_figure_is_drawn(exhibit, tmp_path):
+    pytest.importorskip("matplotlib")
+    try:
+        figure = exhibit.draw(True)
+    except DatasetNotFound as reason:
+        pytest.skip(str(reason))
+    assert all(ax.has_data() or not ax.axison for ax in figure.axes) and figure.axes
+    figure.savefig(tmp_path / "figure.png", dpi=40)
 
 
 def test_what_is_asked_for_is_found_or_named():
@@ -211,6 +222,29 @@ def test_the_command_shows_and_writes_tables(kesler_folder):
     assert {"iris", "wine"} <= {r["row"] for r in rows if r["ours"]}
     page = (kesler_folder / "fast" / "index.html").read_text("utf-8")
     assert "Franc and Hlaváč" in page and "http" not in page
+
+
+def test_a_figure_is_drawn_once_and_shown_on_the_page(tmp_path, monkeypatch):
+    figures = pytest.importorskip("matplotlib.figure")
+    drawn = []
+
+    def draw(fast):
+        drawn.append(fast)
+        if len(drawn) == 1:
+            raise DatasetNotFound("nowhere")
+        figure = figures.Figure(figsize=(2, 1))
+        figure.subplots().plot([0, 1])
+        return figure
+
+    picture = Exhibit(paper="kesler", name="figure 99", title="A line", where="nowhere", draw=draw)
+    monkeypatch.setitem(PAPERS, "kesler", (picture,))
+    path = tmp_path / "fast" / "kesler-figure-99.png"
+    for k in range(3):  # without data, drawn, kept
+        assert reproduce("kesler", figure=99, fast=True, out=tmp_path, console=quiet()) == []
+        assert path.exists() == (k > 0)
+    assert drawn == [True, True] and path.read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "fast" / "index.html").read_text("utf-8")
+    assert 'alt="A line"' in page and "data:image/png;base64," in page
 
 
 def test_a_coarse_search_ends_at_the_best_point_of_the_grid():

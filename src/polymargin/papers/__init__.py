@@ -1,6 +1,6 @@
 """The experiments of the five papers, rerun: one module per paper with its protocol and its printed figures.
 
-    python -m polymargin.papers kesler --table 2 --fast
+    polymargin reproduce kesler --table 2 --fast
 
 `reproduce` is the same from Python.
 """

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Place = tuple[str, str, str]  # row, column, measure
 Value = tuple[float | None, float | None]  # a mean and its standard deviation; None: not printed
@@ -39,20 +43,22 @@ class Exhibit:
     returns our values, {measure: value or (value, deviation)}, for all measures of that place at once; after all of
     them ``clock(row, column, fast, result)`` adds the running times, with the methods of a row one after the other.
     ``own``: the columns that are the paper's own method. ``reference``: the column that times are divided by.
-    ``fast_rows``: the rows of a fast run (None: all). ``decided``: what the paper leaves open and how it is decided
-    here. ``reasons``: (row, column, measure) or (row, column) -> why ours is worse than printed, after a look.
+    ``fast_rows``: the rows of a fast run (None: all). ``draw(fast)`` draws a figure of the paper anew; one that prints
+    no number has a picture and no cells. ``decided``: what the paper leaves open and how it is decided here.
+    ``reasons``: (row, column, measure) or (row, column) -> why ours is worse than printed, after a look.
     """
 
     paper: str
     name: str  # "table 2", "figure 7"
     title: str
     where: str
-    printed: Mapping[Place, Value]
-    compute: Callable[[str, str, bool], dict]
-    own: tuple[str, ...]
+    printed: Mapping[Place, Value] = field(default_factory=dict)
+    compute: Callable[[str, str, bool], dict] | None = None
+    own: tuple[str, ...] = ()
     clock: Callable[[str, str, bool, dict], dict] | None = None
     reference: str | None = None
     fast_rows: tuple[str, ...] | None = None
+    draw: Callable[[bool], Figure] | None = None
     decided: tuple[str, ...] = ()
     reasons: Mapping[tuple, str] = field(default_factory=dict)
 

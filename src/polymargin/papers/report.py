@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 from collections.abc import Sequence
 from html import escape
@@ -86,34 +87,44 @@ def write_csv(path: Path, cells: Sequence[dict]) -> None:
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; margin: 1rem 0 } td, th { padding: .2rem .7rem; border-bottom: 1px solid #ddd }
-td.n { text-align: right; font-variant-numeric: tabular-nums } th { text-align: left }
+td.n { text-align: right; font-variant-numeric: tabular-nums } th { text-align: left } img { max-width: 100% }
 .good { background: #e3f4e3 } .worse { background: #fbe3e0 } li, p.where { color: #555 }
 """
 
 
-def html(pages: Sequence[tuple[Exhibit, Sequence[dict]]], fast: bool) -> str:
-    """One self-contained page with all exhibits that have results."""
+def rows(cells: Sequence[dict]) -> list[str]:
+    """The lines of an HTML table with a row per cell."""
+    head = ("row", "column", "measure", "printed", "ours", "difference", "verdict", "note")
+    lines = ["<table><tr>" + "".join(f"<th>{h}</th>" for h in head) + "</tr>"]
+    for c in cells:
+        colour = {True: "good", False: "worse", None: ""}[c["as_good"]]
+        texts = [c["row"], c["column"], c["measure"]]
+        figures = [number(c["printed"], c["printed_sd"]), number(c["ours"], c["ours_sd"]), number(c["difference"])]
+        lines.append(
+            f'<tr class="{colour}">'
+            + "".join(f"<td>{escape(t)}</td>" for t in texts)
+            + "".join(f'<td class="n">{escape(t)}</td>' for t in figures)
+            + f"<td>{verdict(c)}</td><td>{escape(c['note'])}</td></tr>"
+        )
+    return [*lines, "</table>"]
+
+
+def html(pages: Sequence[tuple[Exhibit, Sequence[dict], Path]], fast: bool) -> str:
+    """One self-contained page with all exhibits that have results or a picture, whose path comes third."""
     parts = ["<h1>The papers, rerun</h1>"]
     if fast:
         parts.append("<p>Reduced grids (<code>--fast</code>): a first look, not the experiment.</p>")
-    for exhibit, cells in pages:
-        if not any(c["ours"] is not None for c in cells):
+    for exhibit, cells, picture in pages:
+        filled = any(c["ours"] is not None for c in cells)
+        if not filled and not picture.exists():
             continue
         parts.append(f"<h2>{escape(exhibit.paper)}, {escape(exhibit.name)}: {escape(exhibit.title)}</h2>")
         parts.append(f'<p class="where">{escape(exhibit.where)}</p><p>{escape(score(cells))}</p>')
-        head = ("row", "column", "measure", "printed", "ours", "difference", "verdict", "note")
-        parts.append("<table><tr>" + "".join(f"<th>{h}</th>" for h in head) + "</tr>")
-        for c in cells:
-            colour = {True: "good", False: "worse", None: ""}[c["as_good"]]
-            texts = [c["row"], c["column"], c["measure"]]
-            figures = [number(c["printed"], c["printed_sd"]), number(c["ours"], c["ours_sd"]), number(c["difference"])]
-            parts.append(
-                f'<tr class="{colour}">'
-                + "".join(f"<td>{escape(t)}</td>" for t in texts)
-                + "".join(f'<td class="n">{escape(t)}</td>' for t in figures)
-                + f"<td>{verdict(c)}</td><td>{escape(c['note'])}</td></tr>"
-            )
-        parts.append("</table>")
+        if picture.exists():
+            data = base64.b64encode(picture.read_bytes()).decode()
+            parts.append(f'<img alt="{escape(exhibit.title)}" src="data:image/png;base64,{data}">')
+        if filled:
+            parts += rows(cells)
         if exhibit.decided:
             parts.append("<p>Left open by the paper:</p><ul>")
             parts += [f"<li>{escape(d)}</li>" for d in exhibit.decided]

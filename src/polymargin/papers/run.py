@@ -58,7 +58,7 @@ def reproduce(
     """Rerun tables and figures of the papers and put the results beside the printed ones.
 
     Finished cells are kept in `out`, so that an interrupted run goes on where it stopped; the terminal shows a table,
-    and `out` gets a CSV file per table and one HTML page.
+    and `out` gets a CSV file per table, a picture per figure (delete it to have it drawn again) and one HTML page.
 
     Parameters
     ----------
@@ -87,12 +87,17 @@ def reproduce(
     records = []
     for exhibit in chosen:
         results = run(exhibit, folder / exhibit.key, fast, times, console)
+        if exhibit.draw:
+            picture(exhibit, folder, fast, console)
+        if not exhibit.printed:
+            continue
         cells = compare(exhibit, results)
         report.show(exhibit, cells, console)
         report.write_csv(folder / f"{exhibit.key}.csv", cells)
         records += cells
     page = folder / "index.html"
-    page.write_text(report.html([(e, compare(e, finished(folder / e.key))) for e in exhibits()], fast), "utf-8")
+    pages = [(e, compare(e, finished(folder / e.key)), folder / f"{e.key}.png") for e in exhibits()]
+    page.write_text(report.html(pages, fast), "utf-8")
     console.print(f"Results: {page}")
     return records
 
@@ -125,6 +130,27 @@ def run(exhibit: Exhibit, folder: Path, fast: bool, times: bool, console: Consol
         seconds = exhibit.clock(row, column, fast, result)
         keep(folder, row, column, result | seconds | {"clocked": True})
     return finished(folder)
+
+
+def picture(exhibit: Exhibit, folder: Path, fast: bool, console: Console) -> None:
+    """Draw a figure, unless it is there already."""
+    path = folder / f"{exhibit.key}.png"
+    if path.exists():
+        return
+    try:
+        figure = exhibit.draw(fast)
+    except (DatasetNotFound, LeftOut) as reason:
+        console.print(f"{exhibit.key}: not drawn, {reason}", highlight=False)
+        return
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        console.print(f"{exhibit.key}: not drawn, matplotlib is missing: pip install 'polymargin[report]'")
+        return
+    half = path.with_suffix(".part")
+    figure.savefig(half, format="png", dpi=80, bbox_inches="tight")
+    half.replace(path)
+    console.print(f"{exhibit.key}: drawn to {path}", highlight=False)
 
 
 def versions() -> dict[str, str]:
