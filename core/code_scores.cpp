@@ -1,6 +1,7 @@
 #include "code_scores.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
@@ -67,19 +68,23 @@ void over_blocks(const Data& Z, const Data& SV, const Kernel& kernel, const Code
   const bool turned = kernel.kind == KernelKind::precomputed || kernel.kind == KernelKind::callable;
   const KernelBlocks<T> K = turned ? KernelBlocks<T>(Z, SV, kernel) : KernelBlocks<T>(SV, Z, kernel);
   const Index width = tile_ops<T>().lanes, n = std::max<Index>(model.sv_rows.size, 1);
-  Index lanes = std::min(kMostLanes, kBlockBytes / static_cast<Index>(sizeof(T)) / n);
+  Index lanes = std::min({kMostLanes, kBlockBytes / static_cast<Index>(sizeof(T)) / n, K.width()});
   lanes = std::min(lanes, (Z.n + team.size() - 1) / team.size());
   lanes = std::max<Index>((lanes + width - 1) / width, 1) * width;
   const Index tasks = (Z.n + lanes - 1) / lanes;
-  auto one = [&](Index k) {
+  std::atomic<Index> next{0};
+  auto worker = [&](Index) {
     TestBlock<T> block(K, kernel, model, lanes);
-    const Index from = k * lanes, to = std::min(from + lanes, Z.n);
-    block.fill(from, to);
-    task(block, from, to);
+    for (Index k = next++; k < tasks; k = next++) {
+      const Index from = k * lanes, to = std::min(from + lanes, Z.n);
+      block.fill(from, to);
+      task(block, from, to);
+    }
   };
   const double work = double(Z.n) * (double(n) * double(Z.d + 16) + double(model.coef.at.size));
-  if (kernel.kind != KernelKind::callable && work >= 500000) return team.run(tasks, one);
-  for (Index k = 0; k < tasks; ++k) one(k);
+  if (kernel.kind != KernelKind::callable && work >= 500000)
+    return team.run(std::min<Index>(team.size(), tasks), worker);
+  worker(0);
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ class KernelBlocks {
                                         : static_cast<const std::int32_t*>(A_.indptr)[A_.n];
     return 20 + stored / static_cast<double>(A_.n);
   }
+  // Columns that are computed together: blocks of this width are the quickest.
+  Index width() const;
   // Whether `block` must not be called from several threads at once.
   bool serial() const { return kernel_.kind == KernelKind::callable; }
   // Kernel values computed so far; values read from a precomputed matrix do not count.
@@ -55,7 +57,6 @@ class KernelBlocks {
   static Scratch& scratch();
 
   bool sparse() const { return A_.sparse() || B_.sparse(); }
-  Index width() const;                                                        // columns computed together
   void set_columns(Span<const Index> cols, Scratch& s) const;                 // at most width()
   void compute(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;  // rows against the columns set last
   void pack(Index from, Index to, Scratch& s) const;

@@ -9,6 +9,7 @@
 #include "arguments.hpp"
 #include "code_scores.hpp"
 #include "code_solver.hpp"
+#include "running.hpp"
 #include "watch.hpp"
 
 namespace polymargin {
@@ -276,21 +277,6 @@ struct ScoreArguments {
   CodeModel model;
 };
 
-// run(rows of Z, first row, team) over batches of some tenths of a second each; signals are polled between them.
-template <class Run>
-void in_batches(const ScoreArguments& a, int threads, Run run) {
-  const Data& Z = a.Z.data;
-  const double terms = (a.model.sv_rows.size + 1.0) * (Z.d + 20.0) + static_cast<double>(a.model.coef.at.size);
-  Index batch = static_cast<Index>(std::min(0.2 * 3e9 * std::max(threads, 1) / terms, 1e15)) / 256 * 256;
-  batch = a.kernel.kind == KernelKind::callable ? Z.n : std::max<Index>(256 * std::max(threads, 1), batch);
-  Team team(threads);
-  for (Index from = 0; from < Z.n; from += batch) {
-    if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
-    const nb::gil_scoped_release free;
-    run(rows_of(Z, from, std::min(from + batch, Z.n)), from, team);
-  }
-}
-
 ScoreArguments arguments(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
                          const Vector<Index>& indptr, const Vector<Index>& indices, const Vector<double>& values,
                          const Vector<double>& bias) {
@@ -319,7 +305,7 @@ nb::object scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index>
   auto compute = is_double(dtype) ? code_scores<double> : code_scores<float>;
   const Index L = a.model.columns();
   auto out = empty<double>("float64", a.Z.data.n, L);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
     compute(rows, a.SV.data, a.kernel, a.model, out.data() + first * L, team);
   });
   return nb::cast(out);
@@ -332,7 +318,7 @@ nb::object votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> 
   check_pairs(a.model, classes);
   auto compute = is_double(dtype) ? pair_votes<double> : pair_votes<float>;
   auto out = empty<double>("float64", a.Z.data.n, classes);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
     compute(rows, a.SV.data, a.kernel, a.model, classes, out.data() + first * classes, team);
   });
   return nb::cast(out);
@@ -345,7 +331,7 @@ nb::object winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index
   check_pairs(a.model, classes);
   auto compute = is_double(dtype) ? dag_winners<double> : dag_winners<float>;
   auto out = empty<Index>("int64", a.Z.data.n);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
     compute(rows, a.SV.data, a.kernel, a.model, classes, out.data() + first, team);
   });
   return nb::cast(out);

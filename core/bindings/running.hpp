@@ -1,9 +1,13 @@
 // A solver as Python runs it: it hears signals and the caller's wish to stop, and says how it ended.
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <functional>
 
 #include "arguments.hpp"
 #include "dual_problem.hpp"
+#include "kernel.hpp"
+#include "team.hpp"
 
 namespace polymargin {
 
@@ -32,6 +36,24 @@ inline nb::dict report(const Solution& out, bool signalled) {
   result["dual"] = out.dual;
   result["signalled"] = signalled;
   return result;
+}
+
+// run(rows of Z, first row, team) over batches of rows; signals are polled between them. Batches grow until one takes a
+// tenth of a second: each of them prepares the support vectors anew, and a signal should not wait for long. Results must
+// not depend on the batch. A callable counts rows from the first of Z, and Python polls signals for it: one batch.
+template <class Run>
+void in_batches(const Data& Z, const Kernel& kernel, int threads, Run run) {
+  using Clock = std::chrono::steady_clock;
+  Index batch = kernel.kind == KernelKind::callable ? Z.n : 256 * std::max(threads, 1);
+  Team team(threads);
+  for (Index from = 0, to = 0; from < Z.n; from = to) {
+    if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+    to = std::min(from + batch, Z.n);
+    const nb::gil_scoped_release free;
+    const Clock::time_point start = Clock::now();
+    run(rows_of(Z, from, to), from, team);
+    if (Clock::now() - start < std::chrono::milliseconds(100)) batch *= 4;
+  }
 }
 
 }  // namespace polymargin

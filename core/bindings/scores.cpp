@@ -4,6 +4,7 @@
 
 #include "arguments.hpp"
 #include "expansion.hpp"
+#include "running.hpp"
 
 namespace polymargin {
 namespace {
@@ -48,28 +49,12 @@ ScoreArguments score_arguments(nb::handle Z, nb::handle SV, const nb::dict& kern
   return a;
 }
 
-// run(rows of Z, first row, team) over batches of some tenths of a second each; signals are polled between them. Scores do not
-// depend on the batch. A callable counts rows from the first of Z, and Python polls signals for it: one batch.
-template <class Run>
-void in_batches(const ScoreArguments& a, int threads, Run run) {
-  const Data& Z = a.Z.data;
-  const double cost = (a.sv_rows.size + 1.0) * (Z.d + 20.0) / (3e9 * std::max(threads, 1));  // seconds per row, roughly
-  Index batch = static_cast<Index>(std::min(0.2 / cost, 1e15)) / 256 * 256;
-  batch = a.kernel.kind == KernelKind::callable ? Z.n : std::max<Index>(256 * std::max(threads, 1), batch);
-  Team team(threads);
-  for (Index from = 0; from < Z.n; from += batch) {
-    if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
-    const nb::gil_scoped_release free;
-    run(rows_of(Z, from, std::min(from + batch, Z.n)), from, team);
-  }
-}
-
 nb::object all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
                       Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
   const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
   const Index classes = a.intercept.size;
   auto out = empty<double>("float64", a.Z.data.n, classes);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
     auto compute = a.wide ? scores<double> : scores<float>;
     compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first * classes, team,
             nullptr);
@@ -81,7 +66,7 @@ nb::object best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Ind
                         Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
   const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
   auto out = empty<Index>("int64", a.Z.data.n);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
     auto compute = a.wide ? argmax_scores<double> : argmax_scores<float>;
     compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first, team, nullptr);
   });
@@ -96,7 +81,7 @@ nb::object own_class_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector
   if (own.size != a.Z.data.n) refuse("labels needs one entry per row");
   check_indices(own, a.intercept.size, "labels");
   auto out = empty<double>("float64", a.Z.data.n);
-  in_batches(a, n_jobs, [&](const Data& rows, Index first, Team& team) {
+  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
     auto compute = a.wide ? own_scores<double> : own_scores<float>;
     compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, own.sub(first, first + rows.n),
             same, other, out.data() + first, team, nullptr);
