@@ -112,6 +112,56 @@ def test_a_memory_map_is_read_in_blocks(tmp_path, seed, monkeypatch):
     assert peak < X.nbytes / 3, "of 31 MB"
 
 
+def test_a_memory_map_needs_nothing_as_long_as_the_data(tmp_path, seed, monkeypatch):
+    """No weights, row numbers or class indices of all rows: labels stay in their file, too."""
+    n = 300_000
+    X = np.memmap(tmp_path / "rows", np.float32, "w+", shape=(n, 2))
+    y = np.memmap(tmp_path / "labels", np.int8, "w+", shape=(n,))
+    rng = np.random.default_rng(seed)
+    y[:] = rng.integers(0, 3, n)
+    X[:] = np.array([[0, 0], [6, 0], [0, 6]])[y] + rng.normal(size=(n, 2))
+    monkeypatch.setattr(batches, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(core_set, "POOL", 1000)
+    options = dict(C=10.0, tol=0.1, random_state=3)
+    whole = CoreVectorSVC(**options).fit(np.asarray(X), np.asarray(y))
+    tracemalloc.start()
+    model = CoreVectorSVC(**options).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    same_model(model, whole)
+    assert model.shape_fit_ == (n, 2) and model.n_features_in_ == 2 and peak < 4 * n
+
+
+def test_a_memory_map_that_is_an_array(tmp_path, data, seed):
+    """Weights, pairs and wrong labels are dealt with as in memory."""
+    X, y = data
+    mapped = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(6000, 4))
+    mapped[:] = np.tile(X, (4, 1)) + np.random.default_rng(seed).normal(0, 0.01, (6000, 4))
+    y = np.tile(y, 4)
+    w = np.arange(6000) % 3
+    for options, weight in [(dict(scheme="pairwise"), None), ({}, w)]:
+        a, b = (CoreVectorSVC(**OPTIONS, **options).fit(Z, y, weight) for Z in (mapped, np.asarray(mapped)))
+        np.testing.assert_array_equal(a.support_, b.support_)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        CoreVectorSVC().fit(mapped, np.append(y, 0))
+
+
+def test_the_first_pass_keeps_no_chunk(seed):
+    rng = np.random.default_rng(seed)
+
+    def chunks():
+        for _ in range(20):
+            y = rng.integers(0, 2, 20_000)
+            yield rng.normal(size=(20_000, 8)) + y[:, None], y
+
+    tracemalloc.start()
+    facts = batches.Stream(chunks).facts()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert facts.n == 400_000 and facts.counts.sum() == 400_000
+    assert peak < 10e6, "of 26 MB"
+
+
 def test_bad_chunks():
     X, y = DATA["iris"]()
     for bad, word in [([], "at least one chunk"), ([(X, y[:5])], "one label per row"), ([X[0, 0]], "chunk expected")]:

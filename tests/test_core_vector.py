@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from oracles import rbf
 from sklearn.exceptions import ConvergenceWarning
 
-from polymargin import CoreVectorSVC, core_vector
+from polymargin import CoreVectorSVC, core_set, core_vector
 
 # The project's list of oracles, rows 6 and 7: nu = 0.01, RBF, regularised intercept; the minimum of a'Qa.
 GAMMA = dict(toy12=0.5, iris=0.5, wine=0.1, digits200=0.05)
@@ -235,6 +235,56 @@ def test_ctrl_c_leaves_a_certified_model(seed):
     timer.join()
     assert model.status_ == "interrupted" and np.isfinite(model.duality_gap_) and model.duality_gap_ > model.tol
     assert model.dual_objective_ < 0 and len(model.predict(X[:50])) == 50
+
+
+@pytest.mark.parametrize("patience, again", [(60.0, False), (0.0, False), (60.0, True)])
+def test_ctrl_c_before_the_first_pass(growing, monkeypatch, patience, again, seed):
+    """A quick pass certifies the model; one that would take long, or is interrupted too, leaves the trivial bound."""
+    X, y = blobs([60, 25, 40], 3, seed=seed)
+    sample, search = core_set.Growth.sample, core_set.Growth.search
+
+    def interrupted_sample(self, pool, tol):
+        sample(self, pool[:80], tol)
+        raise KeyboardInterrupt
+
+    def interrupted_search(self, *args, **kwargs):
+        search(self, *args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(core_set.Growth, "sample", interrupted_sample)
+    monkeypatch.setattr(core_set, "PATIENCE", patience)
+    if again:
+        monkeypatch.setattr(core_set.Growth, "search", interrupted_search)
+    model = CoreVectorSVC(C=10.0, gamma=0.4, tol=1e-4)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.status_ == "interrupted" and model.score(X, y) > 0.5
+    Q = core_matrix(rbf(X, X, 0.4), y, 0.1)
+    primal = core_primal(dense_alpha(model, len(y)), Q, 0.1)
+    if patience and not again:
+        assert model.primal_objective_ == pytest.approx(primal, rel=1e-4) and model.primal_objective_ < 0
+    else:
+        assert model.primal_objective_ >= max(primal, 0) and model.duality_gap_ > 1
+
+
+def test_ctrl_c_before_there_is_a_model(growing, monkeypatch):
+    X, y = DATA["iris"]()
+    monkeypatch.setattr(core_set.Form, "linear", lambda self, X: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        CoreVectorSVC().fit(X, y)
+
+
+def test_a_pass_after_an_interruption_is_estimated(growing, monkeypatch, seed):
+    """What is compared with the patience: reading all rows, and scoring them at the pace of the samples."""
+    X, y = blobs([60, 25, 40], 3, seed=seed)
+    seen = []
+    monkeypatch.setattr(core_set.Growth, "judge", lambda self, *_: seen.append(self) or True)
+    monkeypatch.setattr(core_set.Growth, "certified", lambda self: (self.model, 0.0, 0.0))
+    CoreVectorSVC(C=10.0).fit(X, y)
+    growth = seen[0]
+    assert growth.reading > 0 and growth.pace > 0
+    scoring = growth.pace * len(y) * len(growth.model.alpha)
+    assert growth.seconds_of_a_pass() == pytest.approx(growth.reading + scoring)
 
 
 @pytest.mark.parametrize("name", ["shuttle"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,8 @@ class Facts:
     def of(cls, X: Any, y: np.ndarray, weight: np.ndarray) -> Facts:
         labels, index, counts = np.unique(y, return_inverse=True, return_counts=True)
         moments = column_moments(X, weight)
-        return cls(len(y), labels, counts, np.bincount(index, weight), *moments, X[: min(SOME, len(y))])
+        some = X[: min(SOME, len(y))].copy()  # a view would keep the whole chunk
+        return cls(len(y), labels, counts, np.bincount(index, weight), *moments, some)
 
     def merged(self, other: Facts) -> Facts:
         labels = np.union1d(self.labels, other.labels)
@@ -115,13 +115,18 @@ class Stream:
     change: Callable[[Any], Any] | None = None
 
     def facts(self) -> Facts:
-        parts = (checked(chunk) for chunk in self.start())
-        parts = [Facts.of(*part) for part in parts if len(part[1])]
-        if not parts:
+        facts = None
+        for chunk in self.start():
+            part = checked(chunk)
+            if not len(part[1]):
+                continue
+            part = Facts.of(*part)
+            if facts is not None and len(part.mean) != len(facts.mean):
+                raise ValueError(f"chunks expected {len(facts.mean)} features each, and found {len(part.mean)} as well")
+            facts = part if facts is None else facts.merged(part)
+        if facts is None:
             raise ValueError("expected at least one chunk with a row, and found none: is the iterator used up?")
-        if len({len(p.mean) for p in parts}) > 1:
-            raise ValueError(f"chunks expected {len(parts[0].mean)} features each, and found other numbers as well")
-        return reduce(Facts.merged, parts)
+        return facts
 
     def map(self, function: Callable[[Block], Any]) -> Iterator[Any]:
         first = 0
@@ -138,6 +143,12 @@ def encoded(
     index = np.searchsorted(labels, y).astype(np.int64)
     weight = weight * factor[index]
     return Arrays(change(X) if change else X, index, None if np.all(weight == 1) else weight, first)
+
+
+def mapped(X: np.memmap, y: np.ndarray) -> Stream:
+    """Rows of a memory map. Nothing as long as the data is made of them, not even weights or row numbers."""
+    step = rows_in_block(X)
+    return Stream(lambda: ((X[at : at + step], y[at : at + step]) for at in range(0, X.shape[0], step)))
 
 
 def parquet(paths: Any, target: str) -> Stream:

@@ -31,6 +31,7 @@ SMALL_GRAM = 64 << 20  # bytes of a Gram matrix in float64 up to which a problem
 POOL = 50_000  # rows that samples are drawn from
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
+PATIENCE = 2.0  # seconds that a pass may take after an interruption
 
 
 class Ended(Exception):
@@ -69,6 +70,8 @@ class Growth:
     path: list[int] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     rate: float = 0.0  # rows per second of the last pass
+    reading: float = 0.0  # seconds of a pass that does next to nothing
+    pace: float = 0.0  # seconds of a kernel value, on samples
     first_gap: tuple[float, float] | None = None
 
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
@@ -94,12 +97,30 @@ class Growth:
                     raise Ended("stalled")
                 self.solve(finer * tol)
         except KeyboardInterrupt:
+            if self.model is None:
+                raise
             self.status, self.signalled = "interrupted", True
         except Ended as end:
             self.status = end.args[0]
-            if self.best is None and self.status != "interrupted":
-                self.judge(search := self.searching(), self.search(source, search, certify=True))
+        if self.best is None and (self.status != "interrupted" or self.seconds_of_a_pass() <= PATIENCE):
+            self.last_pass(source)
         return self
+
+    def seconds_of_a_pass(self) -> float:
+        """An estimate from the pass that drew the samples and from what scoring samples cost."""
+        return self.reading + self.pace * self.n * len(self.model.alpha)
+
+    def last_pass(self, source: Source) -> None:
+        """A certificate for a fit that ended before its first pass, unless this is interrupted as well."""
+        interrupted = self.status == "interrupted"
+        try:
+            self.judge(search := self.searching(), self.search(source, search, certify=True))
+        except KeyboardInterrupt:
+            interrupted = self.signalled = True
+        except Ended:  # a callback asks for the end; the certificate is there
+            pass
+        if interrupted:
+            self.status = "interrupted"
 
     def certified(self) -> tuple[Model, float, float]:
         """The best model with its P and rho. Before the first pass over the data, |s| <= kappa is all that is known."""
@@ -172,8 +193,9 @@ class Growth:
             batch = batch[~np.isin(batch.index, self.working.index)]
             if not len(batch):
                 continue
+            begin, cost = time.monotonic(), len(batch) * len(self.model.alpha)
             s = self.model.scores(self.form, batch.X, batch.y)
-            self.evaluations += len(s) * len(self.model.alpha)
+            self.pace, self.evaluations = (time.monotonic() - begin) / cost, self.evaluations + cost
             out = np.flatnonzero(s < self.bound())
             quiet = 0 if len(out) else quiet + 1
             if len(out):
@@ -280,14 +302,16 @@ def grow(
 ) -> Growth:
     """Grow a core set on the rows of a source with so many of each class; `alpha` are coefficients to start from."""
     per_class = 1 if run["sample_size"] is None else max(1, -(-POOL // len(counts)))
+    begin = time.monotonic()
     pool, kappa = draw(source, form, counts, per_class, seed)
+    reading = time.monotonic() - begin
     present = np.count_nonzero(counts)
     first, start = pool[:present], np.full(present, 1 / present)
     if alpha is not None:  # the source is in memory
         used = np.flatnonzero(alpha)
         weight = np.ones(len(used)) if source.weight is None else source.weight[used]
         first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
-    return Growth(form, kappa, n=int(counts.sum()), **run).run(source, first, start, pool)
+    return Growth(form, kappa, n=int(counts.sum()), reading=reading, **run).run(source, first, start, pool)
 
 
 def learn(

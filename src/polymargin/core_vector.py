@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize as to_unit_length
 from sklearn.utils.metaestimators import available_if
 
 from . import kernels
-from .batches import Facts, stream_of
+from .batches import Facts, mapped, stream_of
 from .checks import check_classes, check_rows, check_sample_weight, class_weights
 from .core_model import CoreModel
 from .core_pairs import fit_pairs
@@ -211,6 +211,8 @@ class CoreVectorSVC(CoreModel):
         if is_dask(X):
             return self._fit_source(begin, *distributed_source(self, X, y, sample_weight))
         stream = stream_of(X, y)
+        if stream is None and sample_weight is None and self._is_mapped(X, y):
+            stream = mapped(X, np.asarray(y))
         if stream is not None:
             if isinstance(X, Iterator):
                 return self._fit_once(X)
@@ -235,6 +237,19 @@ class CoreVectorSVC(CoreModel):
             self._set_model(fit, rows)
             self._end(begin, bar)
         return self._finished(fit, bar)
+
+    def _is_mapped(self, X: Any, y: Any) -> bool:
+        """Whether the rows are a file that is read in blocks. Small ones, and what needs all labels, are arrays."""
+        return (
+            isinstance(X, np.memmap)
+            and X.dtype in (np.float32, np.float64)
+            and X.ndim == 2
+            and np.shape(y) == X.shape[:1]
+            and 8 * X.shape[0] ** 2 > SMALL_GRAM
+            and self.scheme == "joint"
+            and kernels.kind(self.kernel) != "precomputed"
+            and not self.warm_start
+        )
 
     def _fit_source(self, begin: float, source: Any, facts: Facts, names: list[str] | None) -> CoreVectorSVC:
         """Fit on rows that come in blocks: from files, from an iterable, or from the workers of a cluster."""
