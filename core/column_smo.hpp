@@ -46,7 +46,8 @@ class ColumnSmo {
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {
-      if (violation() <= goal || n_iter_ >= max_iter || stuck()) {
+      // stuck() comes first: it computes the gradient anew, after which there may be no violation left to step on.
+      if (stuck() || violation() <= goal || n_iter_ >= max_iter) {
         if (!exact_) refresh();
         const bool solved = violation() <= tol, over = n_iter_ >= max_iter || idle_ >= kIdle;
         if (violation() <= goal || (solved && over)) return end(Status::solved);
