@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from test_interrupt import CtrlC
 
 from polymargin import OneVsRestSVC, OutputCodeSVC, PairwiseSVC, _core
+from polymargin.papers.criteria import half
 from polymargin.reductions import all_pairs, pair_code
 
 SCHEMES = [PairwiseSVC(), OneVsRestSVC(), OutputCodeSVC(code="sparse", random_state=0)]
@@ -179,3 +180,17 @@ def test_codes_that_the_core_refuses(code, message):
     core = _core.CodeSolver.held(flat, np.array([0, 2, 4, 6]), 1)
     with pytest.raises((ValueError, IndexError), match=message):
         core.solve(code, np.ones(6), np.zeros(6), None, 1e-3, 100, np.inf, None)
+
+
+def test_a_gradient_computed_anew_may_leave_nothing_to_do(real_data):
+    """Here all eight gradients of a pair are equal to the last bit after they are computed anew: no pair to step on."""
+    real_data("zoo")
+    X, y, *_ = half("Zoo", 42)
+    gamma = np.zeros(16)
+    gamma[[1, 3, 8]] = 1.6610594543684525, 2.341175769847215, 1.8914363906681482
+    gamma[[0, 2, 4, 5]] = 1.651356771913124e-06, 1.2702829644888713e-05, 2.015730319713887e-06, 1.254607824067112e-06
+    gamma[[6, 7, 9, 10]] = 1.609437995786589e-06, 1.2702658336914805e-05, 5.390557850758267e-07, 2.598527247198653e-08
+    gamma[11:14] = 0.0005699749411290196, 2.7914874890651984e-06, 0.0004842119357253637
+    gamma[14:] = 2.0178894279106736e-05, 2.598527247198653e-08
+    model = PairwiseSVC(41819.650112380434, gamma=gamma, loss="squared_hinge", n_jobs=1).fit(X, y)
+    assert model.status_ == "solved" and model.kkt_violation_ < 1e-9

@@ -5,18 +5,35 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from data_sets import blobs, digits200, iris, wine
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneGroupOut, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    LeaveOneGroupOut,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_validate,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import CoreVectorSVC, JointSVC, KernelSearchCV, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, _core
+from polymargin import (
+    CoreVectorSVC,
+    JointSVC,
+    KernelSearchCV,
+    OneVsRestSVC,
+    OutputCodeSVC,
+    PairwiseSVC,
+    RadiusMarginSearch,
+    _core,
+)
 
 CS, GAMMAS = [0.3, 3.0, 300.0], [0.02, 0.3]
 MACHINES = [
@@ -106,6 +123,27 @@ def test_weights_and_groups(rng, seed):
         theirs = GridSearchCV(machine, grid, cv=GroupKFold(3)).fit(X, y, groups=groups, sample_weight=weight)
         ours = KernelSearchCV(machine, **grid, cv=GroupKFold(3)).fit(X, y, groups=groups, sample_weight=weight)
         same(ours, theirs)
+
+
+def test_weights_go_where_they_are_taken(rng):
+    """Through a pipeline, with metadata routing, from cross_validate; and an estimator that takes none is named."""
+    X, y = wine()
+    weight, groups = rng.integers(1, 4, len(y)).astype(float), np.arange(len(y)) % 6
+    grid = dict(C=[1.0, 10.0], gamma=[0.01, 0.1])
+    model = make_pipeline(StandardScaler(), PairwiseSVC(tol=1e-7))
+    plain = KernelSearchCV(model, **grid, cv=3).fit(X, y, sample_weight=weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = make_pipeline(StandardScaler(), PairwiseSVC(tol=1e-7).set_fit_request(sample_weight=True))
+        routed = KernelSearchCV(asking, **grid, cv=3).fit(X, y, sample_weight=weight)
+        np.testing.assert_allclose(routed.decision_function(X), plain.decision_function(X))
+        for search in (KernelSearchCV(PairwiseSVC(), **grid, cv=GroupKFold(3)), RadiusMarginSearch(PairwiseSVC())):
+            search.set_fit_request(sample_weight=True, groups=True).set_params(cv=GroupKFold(3))
+            given = {"sample_weight": weight, "groups": groups}
+            found = cross_validate(search, X, y, params=given, cv=GroupKFold(2), error_score="raise")
+            assert np.all(found["test_score"] > 0.8)
+    for search in (KernelSearchCV, RadiusMarginSearch):
+        with pytest.raises(ValueError, match="found OneVsRestClassifier: leave the weights out"):
+            search(OneVsRestClassifier(SVC())).fit(X, y, sample_weight=weight)
 
 
 @pytest.mark.parametrize("cv", [ShuffleSplit(3, test_size=0.4, random_state=0), LeaveOneGroupOut()], ids=str)

@@ -246,7 +246,7 @@ def test_a_sample_of_the_rows(seed):
 def test_the_guard(monkeypatch):
     """Where the found point is a bad one, the check says so and what to do."""
     X, y = blobs([30, 30, 30], 2, seed=0)
-    monkeypatch.setattr("polymargin.selection.descend", lambda criterion, start, **_: bad(start))
+    monkeypatch.setattr("polymargin.descent.descend", lambda criterion, start, **_: bad(start))
     with pytest.warns(UserWarning, match="The criterion misleads.*try the other criterion"):
         search = RadiusMarginSearch(JointSVC(intercept="exact")).fit(X, y)
     assert search.cv_scores_["30 C, gamma / 10"] > search.cv_scores_["found"] + 0.05

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 
 def _has(name: str):
@@ -39,8 +40,20 @@ def tuned_names(estimator: Any) -> tuple[str, str]:
 class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A search over the parameters of `estimator` whose `fit` leaves `best_params_` and `best_estimator_`."""
 
-    def _fit_name(self, name: str) -> str:
-        return f"{self.estimator.steps[-1][0]}__{name}" if isinstance(self.estimator, Pipeline) else name
+    def _fit_weights(self, sample_weight: Any) -> dict[str, Any]:
+        """Weights of the rows, under the name by which the estimator's fit takes them."""
+        if sample_weight is None:
+            return {}
+        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
+        if not has_fit_parameter(last, "sample_weight"):
+            raise ValueError(
+                f"sample_weight expected an estimator whose fit takes it, and found {type(last).__name__}: leave the "
+                f"weights out, or pass the machine itself"
+            )
+        # With metadata routing a pipeline hands on what its steps have requested.
+        if last is self.estimator or sklearn.get_config()["enable_metadata_routing"]:
+            return {"sample_weight": sample_weight}
+        return {f"{self.estimator.steps[-1][0]}__sample_weight": sample_weight}
 
     @available_if(_has("predict"))
     def predict(self, X: Any) -> np.ndarray:

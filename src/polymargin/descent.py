@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,23 @@ def descend(
         except KeyboardInterrupt:
             found.status = "interrupted"
     return found
+
+
+def descend_from(
+    criterion: Criterion, starts: list[np.ndarray], *, earlier: Found | None, path: list[dict], **run: Any
+) -> tuple[Found, list[np.ndarray], Found | None]:
+    """Minimise from each point in turn; the best counts, also against `earlier`, that of points before them.
+
+    Returns what was found, and with which `starts` and `earlier` a search that was stopped goes on.
+    """
+    best = earlier
+    for k, start in enumerate(starts):
+        found = descend(criterion, start, path=path, **run)
+        path, before = found.path, best
+        best = found if best is None or found.least < best.least else best
+        if found.status in ("interrupted", "time_limit"):
+            return replace(best, path=path, status=found.status), [found.point, *starts[k + 1 :]], before
+    return replace(best, path=path), [best.point], None
 
 
 class Shown:

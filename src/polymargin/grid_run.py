@@ -15,7 +15,7 @@ import sklearn
 from scipy.stats import rankdata
 
 from .gram_folds import GramFolds, RowFolds, Scored
-from .progress import rich_bar, say
+from .progress import STOP, Stopped, rich_bar, say
 from .resources import budget, threads
 
 LEAST_ROWS = 10  # of a class on average, in the first round of halving
@@ -25,10 +25,11 @@ class GridRun:
     """Evaluates points (number of C, number of gamma) of a grid on all folds.
 
     ``parts`` are pairs (rows, folds): all folds on the same rows, or one fold each on rows transformed for it.
+    ``before`` are rows of the table of an earlier run on the same folds; what is finished in them is not done again.
     """
 
     def __init__(
-        self, search: Any, machine: Any, y: np.ndarray, weight: np.ndarray, splits: list, begin: float
+        self, search: Any, machine: Any, y: np.ndarray, weight: np.ndarray, splits: list, begin: float, before: list
     ) -> None:
         self.search, self.machine, self.y, self.weight, self.splits = search, machine, y, weight, splits
         self.n_threads = threads(search.n_jobs)
@@ -36,8 +37,9 @@ class GridRun:
         self.ended = threading.Event()
         self.status = "solved"
         self.table: list[dict] = []
+        self.before = before
         self.engines: dict[int, Any] = {}
-        self.multimetric = False
+        self.multimetric = bool(before) and getattr(search, "multimetric_", False)
         self.train, self.weighted = bool(search.return_train_score), bool(np.any(weight != 1))
         self.unsolved: set[str] = set()
 
@@ -55,6 +57,14 @@ class GridRun:
     def stop(self) -> bool:
         return self.ended.is_set() or time.monotonic() > self.deadline
 
+    def halted(self) -> bool:
+        """Whether to stop although something is left to do; the status then says why."""
+        if not self.stop():
+            return False
+        if self.status == "solved":
+            self.status = "interrupted" if self.ended.is_set() else "time_limit"
+        return True
+
     # --- strategies ---
 
     def halve(self, parts: list, grid: tuple, factor: float) -> None:
@@ -65,6 +75,8 @@ class GridRun:
         for k in range(rounds):
             rows = self.evaluate(parts, points, grid, share=factor ** (k + 1 - rounds), iteration=k)
             if k < rounds - 1:
+                if self.halted():
+                    return
                 means = np.array([np.mean(self.deciding(row)) for row in rows])
                 best = np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")
                 points = [points[at] for at in sorted(best[: ceil(len(points) / factor)])]
@@ -81,9 +93,9 @@ class GridRun:
         while True:
             new = [(a, b) for a in axes[0] for b in axes[1] if (a, b) not in seen]
             rows = self.evaluate(parts, [(int(order[0][a]), int(order[1][b])) for a, b in new], grid)
-            seen |= {at: float(np.mean(self.deciding(row))) for at, row in zip(new, rows, strict=True)}
-            if stride == 1 or self.stop():
+            if stride == 1 or self.halted():
                 return
+            seen |= {at: float(np.mean(self.deciding(row))) for at, row in zip(new, rows, strict=True)}
             stride //= 2
             best = max(seen, key=lambda at: np.nan_to_num(seen[at], nan=-np.inf))
             axes = [
@@ -92,8 +104,16 @@ class GridRun:
             ]
 
     def deciding(self, row: dict) -> np.ndarray:
-        name = self.search.refit if isinstance(self.search.refit, str) else "score"
-        return row["test"].get(name, next(iter(row["test"].values())))
+        """The scores of the folds that decide."""
+        scores, name = row["test"], self.search.refit if isinstance(self.search.refit, str) else "score"
+        return scores.get(name, next(iter(scores.values()), np.array([np.nan])))
+
+    def leader(self) -> tuple[float, dict] | None:
+        """The best mean score of the points that are finished in the last round, and its row."""
+        done = [(float(np.mean(self.deciding(row))), row) for row in self.table]
+        done = [(mean, row) for mean, row in done if not np.isnan(mean)]
+        done = [(mean, row) for mean, row in done if row["iteration"] == done[-1][1]["iteration"]]
+        return max(done, key=lambda pair: pair[0], default=None)
 
     # --- evaluations ---
 
@@ -101,12 +121,7 @@ class GridRun:
         self, parts: list, points: list, grid: tuple, share: float = 1.0, iteration: int | None = None
     ) -> list[dict]:
         """Scores of the points on all folds; `share` is the part of each training set that is used."""
-        n = len(self.splits)
-        rows = [
-            dict(point=point, iteration=iteration, n_resources=0, test={}, train={})
-            | dict(fit_time=np.full(n, np.nan), score_time=np.full(n, np.nan))
-            for point in points
-        ]
+        rows = [self.row(point, (grid[0][point[0]], grid[1][point[1]]), share, iteration) for point in points]
         self.table += rows
         numbers = sorted({j for _, j in points})
         for part, (Z, folds) in enumerate(parts):
@@ -115,22 +130,30 @@ class GridRun:
                 path = sorted((row for row in rows if row["point"][1] == j), key=lambda row: grid[0][row["point"][0]])
                 Cs = [grid[0][row["point"][0]] for row in path]
                 where = {k: tuple(np.sort(engine.place[at]) for at in self.splits[k]) for k in folds}
-                values = {k: engine.gamma(grid[1][j], train) for k, (train, _) in where.items()}
+                left = [k for k in folds if any(np.isnan(row["fit_time"][k]) for row in path)]
+                values = {k: engine.gamma(grid[1][j], where[k][0]) for k in left}
                 for value in unique(values.values()):
-                    if self.stop():
+                    if self.halted():
                         break
                     engine.set_gamma(value)
-                    same = [k for k in folds if values[k] is value or np.array_equal(values[k], value)]
+                    same = [k for k in left if values[k] is value or np.array_equal(values[k], value)]
                     used = {k: self.training_rows(engine, where[k][0], share) for k in same}
                     by_code = [k for k in same if engine.by_code(used[k])]
                     if by_code:
                         self.all_folds(engine, by_code, used, where, Cs, path)
                     rest = [k for k in same if k not in by_code]
                     self.run(lambda k: self.fold(engine, k, used[k], where[k][1], Cs, path), rest)  # noqa: B023
-                self.show(f"gamma {grid[1][j]}", (part + (done + 1) / len(numbers)) / len(parts))
-                if self.stop() and self.status == "solved":
-                    self.status = "time_limit"
+                self.show(grid[1][j], (part + (done + 1) / len(numbers)) / len(parts))
         return rows
+
+    def row(self, point: tuple[int, int], values: tuple, share: float, iteration: int | None) -> dict:
+        """A row of the table: empty, or what an earlier run has of it."""
+        here = dict(point=point, values=values, share=share, iteration=iteration)
+        for old in self.before:
+            if old["share"] == share and all(map(np.array_equal, old["values"], values)):
+                return old | here
+        n = len(self.splits)
+        return here | dict(n_resources=0, test={}, train={}, fit_time=np.full(n, np.nan), score_time=np.full(n, np.nan))
 
     def engine(self, part: int, Z: Any) -> Any:
         if part not in self.engines:
@@ -140,21 +163,19 @@ class GridRun:
         return self.engines[part]
 
     def run(self, task: Callable, folds: list[int]) -> None:
-        """The folds side by side; Ctrl-C ends them all."""
-        try:
-            if len(folds) < self.n_threads or self.n_threads == 1:
-                for k in folds:
-                    task(k)
-                return
-            with ThreadPoolExecutor(self.n_threads) as pool:
-                for future in [pool.submit(task, k) for k in folds]:
+        """The folds side by side; an error or Ctrl-C ends them all."""
+        if len(folds) < self.n_threads or self.n_threads == 1:
+            for k in folds:
+                task(k)
+            return
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            futures = [pool.submit(task, k) for k in folds]
+            try:
+                for future in futures:
                     future.result()
-        except KeyboardInterrupt:
-            self.ended.set()
-            self.status = "interrupted"
-        except BaseException:
-            self.ended.set()
-            raise
+            except BaseException:
+                self.ended.set()
+                raise
 
     def training_rows(self, engine: Any, train: np.ndarray, share: float) -> np.ndarray:
         if share < 1:
@@ -185,11 +206,18 @@ class GridRun:
         """Any machine: one fold along the path of C."""
         n_threads = 1 if len(self.splits) >= self.n_threads else self.n_threads
         # The rows were checked already, and n^2 kernel values are many to look at.
-        with sklearn.config_context(assume_finite=True):
-            for row, (seconds, scored) in zip(path, engine.path(Cs, train, n_threads), strict=False):
-                self.enter(row, k, seconds, scored, train, test, engine)
-                if self.stop():
-                    return
+        token = STOP.set(self.stop)
+        try:
+            with sklearn.config_context(assume_finite=True):
+                fits = engine.path(Cs, train, n_threads)
+                for row in path:
+                    if self.halted():
+                        return
+                    self.enter(row, k, *next(fits), train, test, engine)
+        except Stopped:
+            self.halted()
+        finally:
+            STOP.reset(token)
 
     def enter(self, row: dict, k: int, seconds: float, scored: Callable, train: Any, test: Any, engine: Any) -> None:
         """Times and scores of one fit."""
@@ -203,7 +231,8 @@ class GridRun:
         row["score_time"][k] = time.perf_counter() - begin
         if self.train:
             self.note(row["train"], k, score(train))
-        row["fit_time"][k], row["n_resources"] = seconds, len(train)
+        row["n_resources"] = max(row["n_resources"], len(train))
+        row["fit_time"][k] = seconds  # comes last: the fold is finished
 
     def note(self, scores: dict, k: int, found: Any) -> None:
         if isinstance(found, dict):
@@ -211,10 +240,17 @@ class GridRun:
         for name, value in (found if isinstance(found, dict) else {"score": found}).items():
             scores.setdefault(name, np.full(len(self.splits), np.nan))[k] = value
 
-    def show(self, text: str, done: float) -> None:
+    def show(self, gamma: Any, done: float) -> None:
+        """The gamma in turn and the best point so far."""
+        if not self.search.verbose or (self.bar is None and self.search.verbose == 1):
+            return
+        text, best = f"gamma {short(gamma)}", self.leader()
+        if best:
+            C, width = best[1]["values"]
+            text += f"  best {best[0]:.4f} at C {C:.4g}, gamma {short(width)}"
         if self.bar:
             self.bar.update(self.task, completed=done, detail=text)
-        elif self.search.verbose > 1:
+        else:
             say(f"polymargin: {text}", self.search.verbose)
 
     # --- the table ---
@@ -246,6 +282,13 @@ class GridRun:
                     worst = np.nan_to_num(out[f"mean_{kind}_{name}"], nan=-np.inf)
                     out[f"rank_{kind}_{name}"] = rankdata(-worst, method="min").astype(np.int32)
         return out
+
+
+def short(gamma: Any) -> str:
+    """A gamma in a line: a number, a name, or the range of many."""
+    if np.ndim(gamma):
+        return f"{np.min(gamma):.3g} to {np.max(gamma):.3g}"
+    return gamma if isinstance(gamma, str) else f"{gamma:.4g}"
 
 
 def unique(values: Any) -> list:

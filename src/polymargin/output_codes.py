@@ -7,6 +7,7 @@ decoded to the class c whose row is closest, sum_l loss(M[c, l] f_l) being small
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,8 @@ def design(kind: str, n_classes: int, random_state: Any) -> np.ndarray:
     No column is one-sided, equal to another one or opposite to it; of many codes the one with the largest smallest
     distance is taken. Where there are no more distinct columns than that, the code is all of them.
     """
+    if isinstance(random_state, int):
+        return designed(kind, n_classes, random_state).copy()
     T = n_classes
     if T == 2:
         return BINARY.copy()
@@ -96,6 +99,12 @@ def design(kind: str, n_classes: int, random_state: Any) -> np.ndarray:
         if distance > best_distance:
             best, best_distance = code, distance
     return best
+
+
+@lru_cache(maxsize=64)
+def designed(kind: str, n_classes: int, seed: int) -> np.ndarray:
+    """The code of a seed, which takes longer to draw than a machine of a hundred rows to fit."""
+    return design(kind, n_classes, np.random.RandomState(seed))
 
 
 def draw(rng: Any, pool: np.ndarray | None, T: int, n_columns: int, entries: tuple[int, ...]) -> np.ndarray:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 import math
 import sys
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 try:
@@ -30,6 +32,15 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
 __all__ = ["CALLER", "WHAT_TO_DO", "CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
 
 logger = logging.getLogger("polymargin")
+
+# Whether the search that a fit is part of wants it to end. Signals reach only the main thread, and its fits may be in
+# others.
+STOP: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
+
+
+class Stopped(Exception):
+    """A fit that its search has ended."""
+
 
 # By status, for the warning of a fit that was not solved.
 WHAT_TO_DO = {
@@ -108,6 +119,7 @@ class Progress:
         self.bar: Any = None
         self.first: float | None = None
         self.last_line, self.done = 0.0, 0.0
+        self.stop = STOP.get()
         start = getattr(estimator, "_init_callback_context", None)
         # The number of steps is not known in advance, hence None.
         self.context = start(max_subtasks=None) if start else None
@@ -117,7 +129,7 @@ class Progress:
 
     @property
     def wanted(self) -> bool:
-        return bool(self.verbose or getattr(self.estimator, "_skl_callbacks", None))
+        return bool(self.verbose or self.stop or getattr(self.estimator, "_skl_callbacks", None))
 
     def __enter__(self) -> Progress:
         if self.verbose and sys.stderr.isatty():
@@ -133,6 +145,8 @@ class Progress:
 
     def __call__(self, event: dict[str, Any]) -> bool:
         try:
+            if self.stop and self.stop():
+                raise Stopped
             self.show(event)
             return self.ask()
         except BaseException as error:

@@ -7,6 +7,7 @@ import warnings
 from numbers import Real
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -41,7 +42,7 @@ CONSTRAINTS = {
     "factor": (Number("a number > 1", above=1.0),),
     "refit": (BOOL, Kind("the name of a score", (str,)), Function("a function of cv_results_")),
     "return_train_score": (BOOL,),
-    **{name: RUN[name] for name in ("time_limit", "memory", "n_jobs", "verbose")},
+    **{name: RUN[name] for name in ("time_limit", "memory", "n_jobs", "warm_start", "verbose")},
 }
 
 
@@ -81,8 +82,11 @@ class KernelSearchCV(BestEstimator):
         Memory for distances and kernel values; if they do not fit, every fit computes its own.
     n_jobs : int, default=None
         Threads.
+    warm_start : bool, default=False
+        Go on with the last fit: what it has evaluated on the same rows and folds, before a time limit, Ctrl-C or a
+        change of the grid, is not evaluated again.
     verbose : int, default=0
-        1 shows progress, 2 a line for every gamma.
+        1 shows progress and the best point so far, 2 a line for every gamma.
 
     Attributes
     ----------
@@ -90,8 +94,8 @@ class KernelSearchCV(BestEstimator):
         As of `GridSearchCV`; "halving" adds `iter` and `n_resources`.
     best_params_, best_score_, best_index_, best_estimator_, refit_time_, scorer_, n_splits_, multimetric_
         As of `GridSearchCV`.
-    status_ : {"solved", "time_limit"}
-        Whether all points were evaluated.
+    status_ : {"solved", "time_limit", "interrupted"}
+        Whether all points were evaluated; those that were not have the score NaN.
     classes_ : ndarray of shape (n_classes,)
         Labels.
 
@@ -120,6 +124,7 @@ class KernelSearchCV(BestEstimator):
         time_limit: float | None = None,
         memory: str | int = "auto",
         n_jobs: int | None = None,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -134,6 +139,7 @@ class KernelSearchCV(BestEstimator):
         self.time_limit = time_limit
         self.memory = memory
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> KernelSearchCV:
@@ -153,11 +159,11 @@ class KernelSearchCV(BestEstimator):
         Returns
         -------
         self : KernelSearchCV
-            The fitted search.
+            The fitted search. Ctrl-C leaves it fitted at the best point so far and is raised again.
         """
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
-        names = tuned_names(self.estimator)
+        names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
         steps = self.estimator[:-1] if isinstance(self.estimator, Pipeline) and len(self.estimator) > 1 else None
         machine = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
         first = clone(steps).fit_transform(X, y) if steps else X
@@ -168,25 +174,34 @@ class KernelSearchCV(BestEstimator):
         splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels, groups))
         self.n_splits_ = len(splits)
         grid = self._grid(machine, Z, weight)
-        run = GridRun(self, machine, labels, weight, splits, begin)
+        before = []
+        if self.warm_start and hasattr(self, "_kept") and self._kept[0] == self._key(Z, labels, weight, splits):
+            before = self._kept[1]
+        run = GridRun(self, machine, labels, weight, splits, begin, before)
         if steps:
             parts = [(_transformed(steps, X, labels, train), [k]) for k, (train, _) in enumerate(splits)]
         else:
             parts = [(Z, list(range(len(splits))))]
         with run:
-            if self.strategy == "grid":
-                run.evaluate(parts, [(C, g) for C in range(len(grid[0])) for g in range(len(grid[1]))], grid)
-            elif self.strategy == "halving":
-                run.halve(parts, grid, self.factor)
-            else:
-                run.refine(parts, grid)
+            try:
+                if self.strategy == "grid":
+                    run.evaluate(parts, [(C, g) for C in range(len(grid[0])) for g in range(len(grid[1]))], grid)
+                elif self.strategy == "halving":
+                    run.halve(parts, grid, self.factor)
+                else:
+                    run.refine(parts, grid)
+            except KeyboardInterrupt:
+                run.status = "interrupted"
         self.status_ = run.status
+        if self.warm_start or self.status_ != "solved":
+            self._kept = self._key(Z, labels, weight, splits), run.table
         self.cv_results_ = run.results(names, grid)
+        if self.status_ == "interrupted" and run.leader() is None:
+            raise KeyboardInterrupt
         self._choose(run)
         if self.refit is not False:
             began = time.perf_counter()
-            weights = {} if sample_weight is None else {self._fit_name("sample_weight"): sample_weight}
-            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **weights)
+            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **fit_weights)
             self.refit_time_ = time.perf_counter() - began
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
@@ -199,8 +214,8 @@ class KernelSearchCV(BestEstimator):
             )
         if self.status_ != "solved":
             warnings.warn(
-                "KernelSearchCV reached its time limit before all points were evaluated: raise time_limit, or use "
-                'strategy="halving".',
+                "KernelSearchCV reached its time limit before all points were evaluated: raise time_limit, use "
+                'strategy="halving", or go on from here with warm_start=True.',
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -223,6 +238,10 @@ class KernelSearchCV(BestEstimator):
         number = [float(v) if isinstance(v, Real) else v for v in gammas]
         return [float(v) for v in Cs], number
 
+    def _key(self, *data: Any) -> tuple[str, str]:
+        """By what a fit knows that it goes on with another one: the rows and folds, and what is fitted and scored."""
+        return joblib.hash(data), str((self.estimator.get_params(), self.scoring, self.return_train_score))
+
     def _choose(self, run: GridRun) -> None:
         self.multimetric_ = run.multimetric
         by = self.refit if isinstance(self.refit, str) else "score"
@@ -234,7 +253,8 @@ class KernelSearchCV(BestEstimator):
                 raise ValueError("KernelSearchCV ran out of time before any point was evaluated: raise time_limit")
             last = np.ones(len(means), dtype=bool)
             if "iter" in self.cv_results_:
-                last = self.cv_results_["iter"] == self.cv_results_["iter"].max()
+                rounds = self.cv_results_["iter"]
+                last = rounds == rounds[~np.isnan(means)].max()
             self.best_index_ = int(np.nanargmax(np.where(last, means, np.nan)))
         elif self.refit is False:
             return

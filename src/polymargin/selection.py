@@ -29,7 +29,7 @@ from .checks import (
     class_weights,
 )
 from .criteria import CRITERIA, Criterion
-from .descent import descend
+from .descent import descend_from
 from .resources import budget, threads
 from .search_cv import KernelSearchCV
 
@@ -195,7 +195,7 @@ class RadiusMarginSearch(BestEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RadiusMarginSearch:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> RadiusMarginSearch:
         """Search, check the point that was found, and fit the estimator there.
 
         Parameters
@@ -206,6 +206,8 @@ class RadiusMarginSearch(BestEstimator):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows: 2 is the same as a repeated row, 0 the same as a removed one.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for the splitter of the last check.
 
         Returns
         -------
@@ -214,7 +216,7 @@ class RadiusMarginSearch(BestEstimator):
         """
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
-        names = tuned_names(self.estimator)
+        names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
         Z, labels = self._features(X, y)
         weight = check_sample_weight(sample_weight, len(labels))
         rows = np.flatnonzero(weight)
@@ -228,34 +230,21 @@ class RadiusMarginSearch(BestEstimator):
             Z[rows[few]], index[few], weight[few], criterion=self.criterion, ellipsoidal=self.kernel == "ellipsoidal",
             costs=self._costs(len(classes)), tol=self.inner_tol, n_threads=threads(self.n_jobs),
         )  # fmt: skip
-        start, path = self._start(Z.shape[1], settings, names)
         criterion.deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
         run = dict(penalty=self.penalty, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
-        found = descend(criterion, start, path=path, **run)
-        # With a gamma per feature there are local minima: further searches begin at larger gammas.
-        for k in range(1, self.n_starts if self.kernel == "ellipsoidal" and not path else 1):
-            if found.status in ("interrupted", "time_limit"):
-                break
-            larger = start + np.r_[0.0, np.full(len(start) - 1, k * np.log(4.0))]
-            other = descend(criterion, larger, path=found.path, **run)
-            best = other if other.least < found.least else found
-            best.path, found = other.path, best
-            if other.status in ("interrupted", "time_limit"):
-                found.status = other.status
-        self._best = found.point
+        found, *self._left = descend_from(criterion, **self._starts(Z.shape[1], settings, names), **run)
         self.best_params_ = dict(zip(names, criterion.parameters(found.point), strict=True))
         self.best_criterion_, self.status_ = found.value, found.status
         self.criterion_path_, self.n_evaluations_ = found.path, len(found.path)
         self.n_iter_ = found.path[-1]["iteration"] if found.path else 0
         self.search_seconds_ = time.monotonic() - begin
         self.classes_ = classes
-        self.feature_weights_ = np.broadcast_to(np.exp(self._best[1:]), Z.shape[1]).copy()
+        self.feature_weights_ = np.broadcast_to(np.exp(found.point[1:]), Z.shape[1]).copy()
         self.ranking_ = np.empty(Z.shape[1], dtype=np.int64)
         self.ranking_[np.argsort(-self.feature_weights_, kind="stable")] = np.arange(1, Z.shape[1] + 1)
         self.cv_scores_ = {}
-        fit_params = {} if sample_weight is None else {self._fit_name("sample_weight"): sample_weight}
         if self.refit:
-            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **fit_params)
+            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **fit_weights)
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
         if self.status_ != "solved":
@@ -267,7 +256,7 @@ class RadiusMarginSearch(BestEstimator):
                 stacklevel=2,
             )
         elif self.cv is not None:
-            self._guard(X, labels, index, names, sample_weight)
+            self._guard(X, labels, index, names, dict(sample_weight=sample_weight, groups=groups))
         return self
 
     # --- before the search ---
@@ -320,20 +309,24 @@ class RadiusMarginSearch(BestEstimator):
         chosen = [random.choice(np.flatnonzero(y == c), k, replace=False) for c, k in enumerate(take)]
         return np.sort(np.concatenate(chosen))
 
-    def _start(self, d: int, settings: dict, names: tuple[str, str]) -> tuple[np.ndarray, list[dict]]:
-        """ln C and ln gamma (or every ln gamma_t) to begin with, and the evaluations that led there."""
+    def _starts(self, d: int, settings: dict, names: tuple[str, str]) -> dict[str, Any]:
+        """Points of ln C and ln gamma (or every ln gamma_t) to begin at, or where the last fit was stopped."""
         size = d if self.kernel == "ellipsoidal" else 1
-        if self.warm_start and getattr(self, "_best", np.empty(0)).shape == (1 + size,):
-            return self._best, self.criterion_path_
+        if self.warm_start and hasattr(self, "_left") and self._left[0][0].shape == (1 + size,):
+            return dict(starts=self._left[0], earlier=self._left[1], path=self.criterion_path_)
         C, gamma = (settings[name] for name in names)
         if isinstance(gamma, str) or (np.ndim(gamma) and self.kernel == "spherical"):
             gamma = 1 / (2 * d)
         gamma = np.maximum(np.broadcast_to(np.asarray(gamma, dtype=np.float64), size), np.finfo(float).tiny)
-        return np.log(np.concatenate([[C], gamma])), []
+        start = np.log(np.concatenate([[C], gamma]))
+        # With a gamma per feature there are local minima: further searches begin at larger gammas.
+        larger = np.r_[0.0, np.full(size, np.log(4.0))]
+        n = self.n_starts if self.kernel == "ellipsoidal" else 1
+        return dict(starts=[start + k * larger for k in range(n)], earlier=None, path=[])
 
     # --- after the search ---
 
-    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple[str, str], sample_weight: Any) -> None:
+    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple[str, str], given: dict) -> None:
         """Scores of the found point and of two with larger C: the criterion fails where one of these is much better."""
         smallest = np.bincount(index).min()
         folds = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
@@ -345,7 +338,7 @@ class RadiusMarginSearch(BestEstimator):
             check = KernelSearchCV(
                 self.estimator, C=[C, 10 * C, 30 * C], gamma=[gamma, gamma / 10], cv=folds, refit=False,
                 memory=self.memory, n_jobs=self.n_jobs,
-            ).fit(X, y, sample_weight=sample_weight)  # fmt: skip
+            ).fit(X, y, **given)  # fmt: skip
         scores = check.cv_results_["mean_test_score"]
         self.cv_scores_ = {"found": float(scores[0]), "10 C": float(scores[2]), "30 C, gamma / 10": float(scores[5])}
         found = self.cv_scores_["found"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from .exhibit import Exhibit
+from .exhibit import NEAR, Exhibit
 
 FIELDS = ("paper", "exhibit", "row", "column", "measure", "printed", "printed_sd", "ours", "ours_sd")
 FIELDS += ("difference", "as_good", "own", "note")
@@ -46,6 +46,10 @@ def score(cells: Sequence[dict]) -> str:
     judged = [c for c in cells if " time / " in c["measure"] and c["as_good"] is not None]
     if judged:
         parts.append(f"time ratios: {sum(c['as_good'] for c in judged)} of {len(judged)} not above the printed ones")
+    counted = [c for c in cells if c["measure"] == NEAR and c["ours"] is not None]
+    if counted:
+        ours, printed = (int(sum(c[key] for c in counted)) for key in ("ours", "printed"))
+        parts.append(f"near cross-validation in {ours} of the {printed} cells in which the printed error is")
     return "; ".join(parts)
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import re
 import time
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from ..checks import nearest
 from ..datasets import DatasetNotFound
-from . import core_vector, criteria_tables, figures, isomap, kesler, report, scatter_tables
+from . import core_vector, criteria_figures, criteria_tables, figures, isomap, kesler, report, scatter_tables
 from .exhibit import Exhibit, LeftOut, compare
+from .store import finished, keep, running
 
 PAPERS = {
     "scatter": scatter_tables.EXHIBITS + figures.SCATTER_FIGURES,
     "kesler": kesler.EXHIBITS,
-    "criteria": criteria_tables.EXHIBITS + figures.CRITERIA_FIGURES,
+    "criteria": criteria_tables.EXHIBITS + criteria_figures.EXHIBITS,
     "core-vector": core_vector.EXHIBITS,
     "isomap": isomap.EXHIBITS,
 }
@@ -85,16 +80,17 @@ def reproduce(
     console = console or Console(width=max(120, Console().width))
     folder = Path(out) / ("fast" if fast else "full")
     records = []
-    for exhibit in chosen:
-        results = run(exhibit, folder / exhibit.key, fast, times, console)
-        if exhibit.draw:
-            picture(exhibit, folder, fast, console)
-        if not exhibit.printed:
-            continue
-        cells = compare(exhibit, results)
-        report.show(exhibit, cells, console)
-        report.write_csv(folder / f"{exhibit.key}.csv", cells)
-        records += cells
+    with running(folder):
+        for exhibit in chosen:
+            results = run(exhibit, folder / exhibit.key, fast, times, console)
+            if exhibit.draw:
+                picture(exhibit, folder, fast, console)
+            if not exhibit.printed:
+                continue
+            cells = compare(exhibit, results)
+            report.show(exhibit, cells, console)
+            report.write_csv(folder / f"{exhibit.key}.csv", cells)
+            records += cells
     page = folder / "index.html"
     pages = [(e, compare(e, finished(folder / e.key)), folder / f"{e.key}.png") for e in exhibits()]
     page.write_text(report.html(pages, fast), "utf-8")
@@ -151,26 +147,3 @@ def picture(exhibit: Exhibit, folder: Path, fast: bool, console: Console) -> Non
     figure.savefig(half, format="png", dpi=80, bbox_inches="tight")
     half.replace(path)
     console.print(f"{exhibit.key}: drawn to {path}", highlight=False)
-
-
-def versions() -> dict[str, str]:
-    """What a stored result was computed with."""
-    packages = {name: version(name) for name in ("polymargin", "scikit-learn", "numpy", "scipy")}
-    return {**packages, "python": platform.python_version(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
-
-
-def keep(folder: Path, row: str, column: str, result: dict, seconds: float | None = None) -> None:
-    """Store a finished cell; the file appears only when it is complete."""
-    path = folder / (re.sub(r"[^\w.-]+", "_", f"{row}--{column}") + ".json")
-    if seconds is None:
-        seconds = json.loads(path.read_text("utf-8"))["seconds"]
-    record = dict(row=row, column=column, result=result, seconds=seconds, date=str(date.today()), **versions())
-    half = path.with_suffix(".part")
-    half.write_text(json.dumps(record, indent=1, default=float), "utf-8")
-    half.replace(path)
-
-
-def finished(folder: Path) -> dict[tuple[str, str], dict]:
-    """The stored cells: {(row, column): {measure: value}}."""
-    records: list[dict[str, Any]] = [json.loads(p.read_text("utf-8")) for p in sorted(folder.glob("*.json"))]
-    return {(r["row"], r["column"]): r["result"] for r in records}

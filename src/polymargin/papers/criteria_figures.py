@@ -1,0 +1,314 @@
+"""Figures of Wang, Xue and Chan (2008), drawn anew: 1 to 7, 9 and 10."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..criteria import Criterion
+from ..criterion_display import CriterionDisplay
+from ..datasets import load, make_rings
+from ..embedding_display import COLOURS
+from ..feature_scores import fisher_score, kolmogorov_smirnov_score, pearson_score
+from ..reductions import PairwiseSVC
+from ..search_cv import KernelSearchCV
+from ..selection import RadiusMarginSearch
+from ..separability import class_separability
+from . import criteria
+from .criteria_tables import PLACE
+from .exhibit import Exhibit
+from .protocol import SEED, fitted
+from .store import recalled
+
+
+def points(fast: bool) -> int:
+    """Values of C and of sigma or gamma on a surface."""
+    return 4 if fast else 16
+
+
+def new_figure(rows: int, columns: int, width: float = 4.0, height: float = 3.4) -> tuple[Any, np.ndarray]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def surface(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, title: str) -> None:
+    """A map of values over ln C (across) and a logarithm of the width."""
+    ax.figure.colorbar(ax.contourf(x, y, values, levels=15, cmap="viridis"), ax=ax)
+    ax.set(xlabel="ln C", ylabel="ln sigma", title=title)
+
+
+# --- figure 1: errors of the pairs' machines and of the multiclass machine ---
+
+
+@cache
+def error_surfaces(row: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """ln C, ln sigma, and over (sigma, C) the errors on the test half of the multiclass machine and of all pairs."""
+    X, y, X_test, y_test = criteria.half(row, 0)
+    log_C, log_sigma = np.linspace(-4, 8, n), np.linspace(-3, 4, n)
+    joint, pairs = np.empty((n, n)), np.empty((n, n))
+    for i, sigma in enumerate(np.exp(log_sigma)):
+        for j, C in enumerate(np.exp(log_C)):
+            model = fitted(PairwiseSVC(C, loss="squared_hinge", gamma=1 / (2 * sigma**2), n_jobs=1), X, y)
+            joint[i, j] = np.sum(model.predict(X_test) != y_test)
+            F, errors = model.pair_decisions_(X_test), 0
+            for k, (a, b) in enumerate(model.classes_[model.pairs_]):
+                mine = (y_test == a) | (y_test == b)
+                errors += np.sum(np.where(F[mine, k] > 0, a, b) != y_test[mine])
+            pairs[i, j] = errors
+    return log_C, log_sigma, joint, pairs
+
+
+def error_sums(row: str, column: str, fast: bool) -> dict:
+    """Correlation over a grid of C and sigma of the multiclass errors and the sum of the pairs' errors."""
+    _, _, joint, pairs = error_surfaces(row, points(fast))
+    return {"correlation": float(np.corrcoef(joint.ravel(), pairs.ravel())[0, 1])}
+
+
+def draw_error_sums(fast: bool) -> Any:
+    rows = ("Wine",) if fast else ("Wine", "Vowel")
+    figure, axes = new_figure(len(rows), 2)
+    for row, (left, right) in zip(rows, axes, strict=True):
+        log_C, log_sigma, joint, pairs = error_surfaces(row, points(fast))
+        surface(left, log_C, log_sigma, joint, f"{row}: errors of the multiclass machine")
+        surface(right, log_C, log_sigma, pairs, f"{row}: errors of all pairs")
+    return figure
+
+
+# --- figures 2 and 4: test error and criterion; figure 3: separability and bound ---
+
+
+def criterion_surface(
+    X: np.ndarray, y: np.ndarray, criterion: str, log_C: np.ndarray, log_gamma: np.ndarray
+) -> np.ndarray:
+    index = np.unique(y, return_inverse=True)[1]
+    at = Criterion(X, index, np.ones(len(y)), criterion=criterion, ellipsoidal=False)
+    return np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
+
+
+def draw_criterion(criterion: str):
+    """Figures 2 and 4: a criterion with the optimiser's path, and the error on the test half."""
+
+    def draw(fast: bool) -> Any:
+        row = "Wine" if fast else "Vowel"
+        X, y, X_test, y_test = criteria.half(row, 0)
+        path = criteria.search(X, y, criterion, "spherical").criterion_path_
+        log_C, log_gamma = np.linspace(-3, 8, points(fast)), np.linspace(-5, 3, points(fast))
+        rows, labels = np.vstack([X, X_test]), np.concatenate([y, y_test])
+        split = [(np.arange(len(y)), np.arange(len(y), len(labels)))]
+        machine = PairwiseSVC(loss="squared_hinge")
+        grid = KernelSearchCV(machine, C=np.exp(log_C), gamma=np.exp(log_gamma), cv=split, refit=False)
+        scores = fitted(grid, rows, labels).cv_results_["mean_test_score"]
+        errors = 1 - scores.reshape(len(log_C), len(log_gamma)).T  # C changes slowest
+        values = criterion_surface(X, y, criterion, log_C, log_gamma)
+        figure, axes = new_figure(1, 2)
+        CriterionDisplay(path, log_C, log_gamma, values, errors, criterion).plot(axes[0])
+        axes[0, 0].set_title(f"{row}: log10 of criterion {criterion}")
+        axes[0, 1].set_title(f"{row}: test error")
+        return figure
+
+    return draw
+
+
+def draw_separability(fast: bool) -> Any:
+    """Figure 3: total over between-class scatter, with K + I/C as in the bound, and the bound, for two classes."""
+    X, y, *_ = criteria.half("Wine", 0)
+    two = y != y.max()
+    X, y = X[two], y[two]
+    log_C, log_sigma = np.linspace(-4, 8, points(fast)), np.linspace(-3, 4, points(fast))
+    inverse = np.empty((len(log_sigma), len(log_C)))
+    for i, sigma in enumerate(np.exp(log_sigma)):
+        s = class_separability(X, y, gamma=1 / (2 * sigma**2))
+        ridge = np.exp(-log_C)  # K + I/C: its sums over a class and over all are 1/C times the number of rows larger
+        inverse[i] = (s.total + (len(y) - 1) * ridge) / (s.between + ridge)
+    bound = criterion_surface(X, y, "I", log_C, np.log(0.5) - 2 * log_sigma)
+    figure, axes = new_figure(1, 2)
+    surface(axes[0, 0], log_C, log_sigma, np.log10(inverse), "log10 of the inverse of the separability")
+    surface(axes[0, 1], log_C, log_sigma, np.log10(bound), "log10 of the radius-margin bound")
+    return figure
+
+
+# --- figures 5 and 6: the criterion and the test error while the search runs ---
+
+
+def draw_evolution(kernel: str):
+    def draw(fast: bool) -> Any:
+        X, y, X_test, y_test = criteria.half("Wine", 0)
+        run = dict(n_starts=1, max_iter=4 if fast else 200)
+        steps = {step["iteration"]: step for step in criteria.search(X, y, "I", kernel, **run).criterion_path_}
+        errors = []
+        for step in steps.values():
+            model = PairwiseSVC(loss="squared_hinge", n_jobs=1, **step["params"])
+            errors.append(100 - 100 * fitted(model, X, y).score(X_test, y_test))
+        figure, axes = new_figure(1, 2)
+        axes[0, 0].plot(list(steps), [step["value"] for step in steps.values()], "o-", color=COLOURS[0], markersize=4)
+        axes[0, 0].set(xlabel="iteration", ylabel="criterion I", title=f"Wine, {kernel} kernel: criterion")
+        axes[0, 1].plot(list(steps), errors, "o-", color=COLOURS[1], markersize=4)
+        axes[0, 1].set(xlabel="iteration", ylabel="test error [%]", title=f"Wine, {kernel} kernel: test error")
+        return figure
+
+    return draw
+
+
+# --- figure 7: two useful features and fifty of noise ---
+
+
+def rings(row: str, column: str, fast: bool) -> dict:
+    """In how many of 100 random halves the two useful of 52 features get the two largest g, and the means of g."""
+    X, y = make_rings(random_state=SEED)
+    found, gammas, trials = 0, [], 2 if fast else 100
+    for k in range(trials):
+        half = np.random.default_rng([SEED, k]).permutation(len(y))[: len(y) // 2]
+        (Z,) = criteria.box(X[half])
+        machine = PairwiseSVC(10.0, loss="squared_hinge")
+        search = RadiusMarginSearch(machine, criterion="II", kernel="ellipsoidal", cv=None, refit=False, n_jobs=1)
+        gammas.append(fitted(search, Z, y[half]).feature_weights_)
+        found += set(np.argsort(gammas[-1])[-2:]) == {0, 1}
+    return {"value": 100 * found / trials, "gamma": np.mean(gammas, axis=0).tolist()}
+
+
+def draw_rings(fast: bool) -> Any:
+    result = recalled("criteria-figure-7").get(("Rings", "II"), {})
+    gamma = np.array(result["gamma"] if "gamma" in result else rings("Rings", "II", fast)["gamma"])
+    X, y = make_rings(random_state=SEED)
+    figure, axes = new_figure(1, 2)
+    for c, (colour, marker) in enumerate(zip(COLOURS, "os^", strict=False)):
+        axes[0, 0].plot(*X[y == c, :2].T, marker, color=colour, markersize=3, label=f"class {c + 1}")
+    axes[0, 0].set(xlabel="feature 1", ylabel="feature 2", title="The two useful features", aspect="equal")
+    axes[0, 0].legend(loc="center", fontsize="small")
+    axes[0, 1].bar(
+        np.arange(1, len(gamma) + 1), gamma, color=np.where(np.arange(len(gamma)) < 2, COLOURS[1], COLOURS[0])
+    )
+    axes[0, 1].set(xlabel="feature", ylabel="mean gamma", title="Gammas by criterion II")
+    return figure
+
+
+# --- figures 9 and 10: pixels of digits ---
+
+COUNTS = (5, 10, 20, 30, 50, 75, 100, 150, 200, 256)
+RANKINGS = {
+    "Fisher score": fisher_score,
+    "Pearson correlation": pearson_score,
+    "Kolmogorov-Smirnov test": kolmogorov_smirnov_score,
+}
+
+
+def pixel_weights(criterion: str, fast: bool) -> np.ndarray:
+    few = dict(n=150, max_iter=3, n_starts=1) if fast else {}
+    return np.array(criteria.chosen_on_usps(criterion, "ellipsoidal", **few)["gamma"])
+
+
+def draw_pixels(fast: bool) -> Any:
+    figure, axes = new_figure(1, 2, 3.6, 3.2)
+    for ax, criterion in zip(axes[0], ("I", "II"), strict=True):
+        image = ax.imshow(pixel_weights(criterion, fast).reshape(16, 16), cmap="gray")
+        figure.colorbar(image, ax=ax)
+        ax.set(title=f"gamma of each pixel, criterion {criterion}", xticks=[], yticks=[])
+    return figure
+
+
+@cache
+def ranked_pixels(by: str, fast: bool) -> np.ndarray:
+    """Pixels of USPS, best first, by the gammas of a criterion or by a score of single features."""
+    D = load("usps")
+    (X,) = criteria.box(D.X_train)
+    weights = RANKINGS[by](X, D.y_train) if by in RANKINGS else pixel_weights(by, fast)
+    return np.argsort(-weights, kind="stable")
+
+
+def top_pixels(row: str, column: str, fast: bool) -> dict:
+    """The test error of one-vs-one on the best pixels, by one machine for all rankings."""
+    D = load("usps")
+    X, X_test = criteria.box(D.X_train, D.X_test)
+    some = slice(None, 400 if fast else None)
+    p = criteria.chosen_on_usps("I", "spherical", **(dict(n=150) if fast else {}))
+    kept = ranked_pixels(column, fast)[: int(row.split()[0])]
+    gamma = p["gamma"] * X.var(axis=0).sum() / X[:, kept].var(axis=0).sum()
+    model = fitted(PairwiseSVC(p["C"], gamma=gamma, loss="squared_hinge"), X[some, kept], D.y_train[some])
+    return {"error [%]": 100 - 100 * model.score(X_test[:, kept], D.y_test)}
+
+
+def draw_top_pixels(fast: bool) -> Any:
+    counts = COUNTS[2::3] if fast else COUNTS
+    cells = recalled("criteria-figure-10")
+    figure, axes = new_figure(1, 1, 6.0, 4.0)
+    for by, colour, marker in zip(("I", "II", *RANKINGS), COLOURS, "os^vD", strict=False):
+        places = [(f"{k} features", by) for k in counts]
+        errors = [(cells.get(place) or top_pixels(*place, fast))["error [%]"] for place in places]
+        label = f"criterion {by}" if len(by) < 3 else by
+        axes[0, 0].plot(counts, errors, marker=marker, markersize=4, color=colour, label=label)
+    axes[0, 0].set(xlabel="features", ylabel="test error [%]", title="USPS: the best pixels by five rankings")
+    axes[0, 0].legend()
+    return figure
+
+
+# In the text: an error of 0.07 with the first 50 features, about 0.05 with all 256.
+PRINTED_TOP = {("50 features", by, "error [%]"): (7.0, None) for by in ("I", "II")}
+PRINTED_TOP |= {("256 features", by, "error [%]"): (5.0, None) for by in ("I", "II")}
+
+
+def figure(number: int, title: str, draw: Any, where: str = "", **parts: Any) -> Exhibit:
+    where = PLACE + (where or f"figure {number}")
+    return Exhibit(paper="criteria", name=f"figure {number}", title=title, where=where, draw=draw, **parts)
+
+
+GRID = "One half; ln C from -4 to 8, ln sigma from -3 to 4: the limits of the paper's axes are not printed."
+EXHIBITS = (
+    figure(
+        1,
+        "Correlation of the multiclass errors and the sum of the pairs' errors over C and sigma",
+        draw_error_sums,
+        printed={
+            ("Wine", "1vs1", "correlation"): (0.998, None),
+            ("Vowel", "1vs1", "correlation"): (0.942, None),
+        },
+        compute=error_sums,
+        own=("1vs1",),
+        fast_rows=("Wine",),
+        decided=(GRID,),
+    ),
+    figure(2, "Criterion I with the optimiser's path, and the test error", draw_criterion("I"), decided=("One half.",)),
+    figure(
+        3,
+        "Class separability and radius-margin bound of the first two classes of Wine",
+        draw_separability,
+        decided=(GRID, "Both are of K + I/C."),
+    ),
+    figure(
+        4, "Criterion II with the optimiser's path, and the test error", draw_criterion("II"), decided=("One half.",)
+    ),
+    figure(5, "Criterion I and test error while the search runs, spherical kernel", draw_evolution("spherical")),
+    figure(6, "Criterion I and test error while the search runs, ellipsoidal kernel", draw_evolution("ellipsoidal")),
+    figure(
+        7,
+        "Trials out of 100 in which criterion II finds the two useful of 52 features",
+        draw_rings,
+        where="section VI-C1 and figure 7",
+        printed={("Rings", "II", "value"): (100.0, None)},
+        compute=rings,
+        own=("II",),
+        decided=("Radii 1, 2, 3; N(0, 20) is read as a variance. Features are scaled to [-1, 1] by each half.",),
+    ),
+    figure(9, "Gammas of the pixels of USPS", draw_pixels, decided=("Those of table IX: from 1,500 training rows.",)),
+    figure(
+        10,
+        "Test error on USPS with the best features by five rankings",
+        draw_top_pixels,
+        printed={
+            (f"{k} features", by, "error [%]"): PRINTED_TOP.get((f"{k} features", by, "error [%]"), (None, None))
+            for k in COUNTS
+            for by in ("I", "II", *RANKINGS)
+        },
+        compute=top_pixels,
+        own=("I", "II"),
+        fast_rows=("50 features",),
+        decided=(
+            "One-vs-one with C and gamma of criterion I and the spherical kernel in table IX for all rankings, gamma "
+            "divided by the share of the variance that the features have. The scores of several classes are means over "
+            "classes (Pearson) or pairs of classes (Kolmogorov-Smirnov); the paper does not say.",
+        ),
+    ),
+)
