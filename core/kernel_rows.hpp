@@ -37,6 +37,8 @@ class KernelBlocks {
   void gram(Span<const Index> rows, T* out, Index ld, Team& team, const std::function<bool()>& stop = {}) const;
   // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.
   void diagonal(Span<const Index> rows, double* out) const;
+  // Columns that are computed together: blocks with as many, or a multiple, waste nothing.
+  Index width() const;
   // Multiply-adds that one value takes, about.
   double cost() const {
     if (kernel_.kind == KernelKind::precomputed) return 1;

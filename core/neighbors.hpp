@@ -7,7 +7,10 @@
 //
 // For two given classes D grows with d, so a bound on D is a bound on d^2 for a whole class of columns: the search compares
 // plain squared distances and computes D only for the few pairs below the bound.
+//
+// Where all rows are asked for, every distance is computed once and looked at from both of its ends.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "kernel_rows.hpp"
@@ -25,10 +28,13 @@ struct Dissimilarity {
   double inverse(double D, Index a, Index b) const;
 };
 
-// Neighbours of each query, nearest first, as the rows of a CSR matrix.
+// Neighbours of each query, nearest first, as the rows of a CSR matrix; and of each query the nearest row of another class (-1:
+// there is none), if that was asked for.
 struct Neighbors {
   std::vector<Index> indptr, indices;
   std::vector<double> D;
+  std::vector<Index> other;
+  std::vector<double> other_D;
 };
 
 struct NeighborQuery {
@@ -40,10 +46,13 @@ struct NeighborQuery {
   Span<const Index> queries;  // rows whose neighbours are asked for
   Index k = 0;                // how many at most; 0: all within the radius
   double radius = 0;
+  bool others = false;  // whether the nearest row of another class is asked for as well
 };
 
-// A search in float32 ends with the dissimilarities of the pairs found in float64.
+// A search in float32 ends with the dissimilarities of the pairs found in float64. tell(share done) is called from time to
+// time by the calling thread, and may throw.
 template <class T>
-Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team& team);
+Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team& team,
+                    const std::function<void(double)>& tell = {});
 
 }  // namespace polymargin

@@ -11,8 +11,9 @@ import time
 import numpy as np
 import pytest
 from data_sets import blobs
+from sklearn.exceptions import NotFittedError
 
-from polymargin import JointSVC
+from polymargin import JointSVC, SupervisedIsomap, grnn
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
 
@@ -119,6 +120,41 @@ def test_time_limit_is_kept():
     with pytest.warns(Warning, match="time_limit"):
         model.fit(X, y)
     assert 0.4 < model.fit_seconds_ < 1.5
+
+
+def test_ctrl_c_before_there_are_coordinates_leaves_none():
+    X, y = blobs([15_000] * 3, 400, seed=0)
+    model = SupervisedIsomap(n_jobs=1).fit(X[::200], y[::200])
+    with CtrlC(0.5) as ctrl_c, pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert ctrl_c.delay < 2.0
+    assert not [name for name in vars(model) if name.endswith("_") and name != "n_features_in_"]
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+
+
+@pytest.mark.parametrize("measured", [0, 2])
+def test_ctrl_c_in_the_choice_of_the_spread_leaves_the_coordinates(measured, monkeypatch):
+    """After so many spreads were tried; the signal is a real one."""
+    X, y = blobs([40] * 3, 5, seed=0)
+    calls, smooth = [], grnn.smooth
+
+    def pressing(*arguments):
+        calls.append(1)
+        if len(calls) > measured:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        return smooth(*arguments)
+
+    monkeypatch.setattr(grnn, "smooth", pressing)
+    model = SupervisedIsomap(n_components=3)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    assert len(model.grnn_.spreads_) == measured and model.grnn_.spread_ > 0
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-9)
+    assert model.transform(X[:7] + 0.1).shape == (7, 3) and 0 <= model.residual_variance_ <= 1
+    np.testing.assert_allclose(model.embedding_, SupervisedIsomap(n_components=3).fit(X, y).embedding_)
 
 
 def test_ctrl_c_in_a_program():

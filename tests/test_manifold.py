@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from data_sets import blobs, digits, iris, toy12
 from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.spatial.distance import cdist
 from sklearn.manifold import Isomap
 from sklearn.manifold import trustworthiness as trust_of
 from sklearn.neighbors import KNeighborsClassifier
@@ -76,7 +77,6 @@ def test_reference_eigenvalues(data, k, gamma, parts, values):
 def way(request, monkeypatch):
     if request.param != "at once":
         monkeypatch.setattr(graphs, "SMALL", 0)
-        monkeypatch.setattr(graphs, "CALL", 1.0)  # many calls of the core
     if request.param.endswith("float32"):
         monkeypatch.setattr(graphs, "DOUBLE", 0.0)
 
@@ -144,6 +144,61 @@ def test_shortest_paths_are_dijkstras(rng):
             np.testing.assert_allclose(ours, dijkstra(sp.csr_matrix(graph), directed=False), rtol=1e-12)
 
 
+def naive_nearest(D, k, radius, group, label):
+    """Neighbours by D, and the nearest of another class, of every row."""
+    D = np.where(group[:, None] == group, np.inf, D)
+    order = np.argsort(D, axis=1, kind="stable")
+    near = [row[:k] if k else row[D[i, row] <= radius] for i, row in enumerate(order)]
+    between = np.where(label[:, None] == label, np.inf, D)
+    return near, between.min(axis=1)
+
+
+@pytest.mark.parametrize("d, n", [(3, 2500), (700, 1300)])
+@pytest.mark.parametrize("k, radius, dtype", [(7, 0.0, "float64"), (7, 0.0, "float32"), (0, 0.9, "float64")])
+def test_search_from_both_ends_of_a_distance(d, n, k, radius, dtype, rng):
+    """Many blocks, some of them cut short; all rows, whose distances are computed once, and some rows."""
+    X, label = rng.normal(size=(n, d)) * np.sqrt(3 / d), rng.integers(4, size=n)
+    X[label == 0] += 1
+    group = np.where(rng.uniform(size=n) < 0.5, np.arange(n), n + label)
+    D = naive_dissimilarity_of(X, label)
+    near, other_D = naive_nearest(D, k, radius, group, label)
+    order = np.argsort(label, kind="stable")
+    told = []
+    for queries in (np.arange(n), rng.permutation(n), rng.permutation(n)[: n // 3]):
+        for n_jobs in (1, 2):
+            indptr, j, length, found, found_D = _core.nearest(
+                X,
+                order,
+                label,
+                group,
+                queries,
+                k,
+                radius,
+                True,
+                2.0,
+                0.65,
+                4,
+                np.zeros(0),
+                True,
+                told.append,
+                dtype,
+                n_jobs,
+            )
+            i = np.repeat(queries, np.diff(indptr))
+            np.testing.assert_allclose(length, D[i, j], rtol=1e-9)  # also after a search in float32
+            want = np.concatenate([near[i] for i in queries])
+            np.testing.assert_array_equal(indptr[1:], np.cumsum([len(near[i]) for i in queries]))
+            np.testing.assert_allclose(length, D[i, want], rtol=1e-9 if dtype == "float64" else 1e-5)
+            np.testing.assert_allclose(found_D, D[queries, found], rtol=1e-9)
+            np.testing.assert_allclose(found_D, other_D[queries], rtol=1e-9 if dtype == "float64" else 1e-5)
+    assert told[-1] == 1.0
+
+
+def naive_dissimilarity_of(X, y):
+    d2 = cdist(X, X, "sqeuclidean")
+    return np.where(y[:, None] == y, np.sqrt(-np.expm1(-d2 / 2)), np.exp(d2 / 4) - 0.65)
+
+
 def test_core_refuses_bad_graphs():
     indptr, indices, sources = np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32), np.array([0])
     for bad in (
@@ -162,6 +217,21 @@ def test_components_are_joined_by_a_spanning_tree():
     assert model.n_graph_components_ == 3
     np.testing.assert_allclose(model.dist_matrix_, np.abs(X - X.T), atol=1e-9)
     np.testing.assert_allclose(np.abs(model.embedding_ - model.embedding_[0]), np.abs(X - X[0]), atol=1e-7)
+
+
+@pytest.mark.parametrize("share", [1, 16, 1000])
+def test_many_components_are_joined_by_a_spanning_tree(way, share, monkeypatch, rng):
+    """Classes in pieces, pieces of several classes: the same edges as Kruskal's on all pairs."""
+    monkeypatch.setattr(graphs, "SHARE", share)
+    centres = rng.normal(size=(30, 3)) * 3
+    X = np.repeat(centres, 6, axis=0) + 0.1 * rng.normal(size=(180, 3))
+    for y in (np.repeat(rng.integers(5, size=30), 6), rng.integers(2, size=180), np.repeat(np.arange(30), 6)):
+        D = graphs.Dissimilarity(y, 4.0, 0.65)
+        search = graphs.NeighborSearch(X, D, 2)
+        graph, had = graphs.joined(search(np.arange(180), 3), search)
+        _, W, parts = naive_isomap(naive_dissimilarity(X, y, 0.65, 4.0), 1, 3)
+        assert had == parts > 4
+        np.testing.assert_allclose(graphs.shortest_paths(graph, np.arange(180), 1), W, rtol=1e-6)
 
 
 def test_landmarks_come_close():
@@ -202,8 +272,6 @@ def test_measures_of_quality():
     model = SupervisedIsomap().fit(X, y)
     assert model.trustworthiness_ == pytest.approx(trust_of(X, model.embedding_, n_neighbors=5), abs=2e-3)
     i = np.triu_indices(150)
-    from scipy.spatial.distance import cdist
-
     z = cdist(model.embedding_, model.embedding_)
     r = np.corrcoef(np.concatenate((model.dist_matrix_[i], model.dist_matrix_.T[i])), np.concatenate((z[i], z.T[i])))[
         0, 1

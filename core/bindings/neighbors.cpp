@@ -16,32 +16,38 @@ nb::object as_indices(const std::vector<Index>& v) {
 }
 
 template <class T>
-Neighbors search(const NeighborQuery& q, int n_jobs) {
+Neighbors search(const NeighborQuery& q, const nb::object& tell, int n_jobs) {
   const nb::gil_scoped_release free;
   Kernel squared;
   squared.kind = KernelKind::sqeuclidean;
   Team team(n_jobs);
-  return neighbors(KernelBlocks<T>(q.X, q.X, squared), q, team);
+  return neighbors(KernelBlocks<T>(q.X, q.X, squared), q, team, [&](double share) {
+    const nb::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!tell.is_none()) tell(share);
+  });
 }
 
 nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector<Index> group, Vector<Index> queries,
                   Index k, double radius, bool supervised, double gamma, double alpha, Index classes,
-                  Vector<double> scale, const std::string& dtype, int n_jobs) {
+                  Vector<double> scale, bool others, nb::object tell, const std::string& dtype, int n_jobs) {
   const HeldData x = data_of(X, "X");
   NeighborQuery q;
   q.X = x.data;
   q.order = span(order), q.label = span(label), q.group = span(group), q.queries = span(queries);
-  q.k = k, q.radius = radius;
+  q.k = k, q.radius = radius, q.others = others;
   q.D.supervised = supervised, q.D.gamma = gamma, q.D.alpha = alpha, q.D.classes = classes, q.D.scale = span(scale);
   check_indices(q.order, x.data.n, "order");
   check_indices(q.queries, x.data.n, "queries");
+  if (q.order.size != x.data.n) refuse("order needs one entry per row");
   if (q.label.size != x.data.n) refuse("label needs one entry per row");
   check_indices(q.label, classes, "label");
   if (q.group.size && q.group.size != x.data.n) refuse("group needs one entry per row, or none");
   if (q.D.scale.size && q.D.scale.size != classes * classes) refuse("scale needs classes x classes entries, or none");
   if (!(gamma > 0)) refuse("gamma must be > 0");
-  const Neighbors found = is_double(dtype) ? search<double>(q, n_jobs) : search<float>(q, n_jobs);
-  return nb::make_tuple(as_indices(found.indptr), as_indices(found.indices), as_vector(found.D));
+  const Neighbors found = is_double(dtype) ? search<double>(q, tell, n_jobs) : search<float>(q, tell, n_jobs);
+  return nb::make_tuple(as_indices(found.indptr), as_indices(found.indices), as_vector(found.D),
+                        as_indices(found.other), as_vector(found.other_D));
 }
 
 nb::object paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<double> lengths, Vector<Index> sources,
@@ -70,8 +76,10 @@ nb::object paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<doub
 void bind_neighbors(nb::module_& m) {
   using namespace nb::literals;
   m.def("nearest", &nearest, "X"_a, "order"_a, "label"_a, "group"_a, "queries"_a, "k"_a, "radius"_a, "supervised"_a,
-        "gamma"_a, "alpha"_a, "classes"_a, "scale"_a, "dtype"_a = "float64", "n_jobs"_a = 1,
-        "The k nearest rows of each query, or all within the radius: (indptr, indices, dissimilarities).");
+        "gamma"_a, "alpha"_a, "classes"_a, "scale"_a, "others"_a = false, "tell"_a = nb::none(), "dtype"_a = "float64",
+        "n_jobs"_a = 1,
+        "The k nearest rows of each query, or all within the radius, and the nearest one of another class: (indptr, "
+        "indices, dissimilarities, other, its dissimilarity). tell(share done) is called from time to time.");
   m.def("shortest_paths", &paths, "indptr"_a, "indices"_a, "lengths"_a, "sources"_a, "n_jobs"_a = 1,
         "Lengths of the shortest paths from each source, shape (len(sources), n_nodes).");
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ ALL_PAIRS = 4000  # rows up to which the mean distance is that of all pairs; bey
 SOME_ROWS = 1000
 SMALL = 1000  # rows up to which all dissimilarities are computed at once
 DOUBLE = 2e9  # multiply-adds of one pass over all pairs up to which distances are computed in float64
-CALL = 2e10  # multiply-adds in one call of the core: between calls Ctrl-C is heard
+SHARE = 16  # of all rows, those that one round of joining looks at anew, about
 LARGEST = 500.0  # of d^2 / gamma, as in core/neighbors.cpp
 
 
@@ -62,6 +63,17 @@ def mean_distance(X: Any, n_threads: int) -> float:
 
 
 @dataclass
+class Edges:
+    """Edges from the rows i to the rows j; and of every query its nearest row of another class, -1 where none is."""
+
+    i: np.ndarray
+    j: np.ndarray
+    length: np.ndarray
+    other: np.ndarray
+    other_length: np.ndarray
+
+
+@dataclass
 class NeighborSearch:
     """Nearest rows under a dissimilarity."""
 
@@ -76,20 +88,19 @@ class NeighborSearch:
         radius: float = 0.0,
         group: np.ndarray | None = None,
         tell: Callable[[float], None] | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Edges (i, j, D) from each query to its k nearest rows outside its group, or within the radius (k = 0)."""
+    ) -> Edges:
+        """Edges from each query to its k nearest rows outside its group, or within the radius (k = 0)."""
         n, d = self.X.shape
         if n <= SMALL and not sp.issparse(self.X):
             return self.small(queries, k, radius, group)
         width = self.X.nnz / n if sp.issparse(self.X) else d
         dtype = "float64" if float(n) * len(queries) * (width + 16) < DOUBLE else "float32"
         edges = self.edges(queries, k, radius, group, dtype, tell)
-        if dtype == "float64":
-            return edges
-        if self.rounding() > 1e-3 * self.nearest(*edges[:2]):  # rows close together and far from the rest
-            return self.edges(queries, k, radius, group, "float64", tell)
+        if dtype == "float32" and self.rounding > 1e-3 * self.nearest(edges.i, edges.j):
+            return self.edges(queries, k, radius, group, "float64", tell)  # rows close together and far from the rest
         return edges
 
+    @cached_property
     def rounding(self) -> float:
         """About the largest error of a squared distance in float32."""
         return kernels.float32_error(self.X, np.arange(self.X.shape[0]), {"kind": "rbf", "gamma": 1.0, "gammas": None})
@@ -101,7 +112,7 @@ class NeighborSearch:
         squares = gap.power(2).sum(axis=1) if sp.issparse(gap) else np.square(gap).sum(axis=1)
         return float(np.median(np.asarray(squares))) if len(some) else np.inf
 
-    def small(self, queries, k, radius, group):
+    def small(self, queries: np.ndarray, k: int, radius: float, group: np.ndarray | None) -> Edges:
         """All of D at once. Differences are squared directly, and NumPy chooses among equal ones."""
         rows = np.arange(len(self.X))
         D = self.D(cdist(self.X[queries], self.X, "sqeuclidean"), queries[:, None], rows[None, :])
@@ -111,28 +122,28 @@ class NeighborSearch:
         else:
             i, j = np.repeat(np.arange(len(queries)), k), np.argpartition(D, k - 1, axis=1)[:, :k].ravel()
             i, j = i[np.isfinite(D[i, j])], j[np.isfinite(D[i, j])]
-        return queries[i], j, D[i, j]
+        length = D[i, j]
+        if self.D.label is None:
+            other, other_length = np.full(len(queries), -1), np.full(len(queries), np.inf)
+        else:
+            D[self.D.label[queries][:, None] == self.D.label] = np.inf
+            other, other_length = D.argmin(axis=1), D.min(axis=1)
+            other[np.isinf(other_length)] = -1
+        return Edges(queries[i], j, length, other, other_length)
 
-    def edges(self, queries, k, radius, group, dtype, tell):
-        n, d = self.X.shape
-        D = self.D
+    def edges(self, queries, k, radius, group, dtype, tell) -> Edges:
+        n, D = self.X.shape[0], self.D
         label = np.zeros(n, dtype=np.int64) if D.label is None else D.label
         order = np.argsort(label, kind="stable")
         scale = np.zeros(0) if D.scale is None else np.ascontiguousarray(D.scale, dtype=np.float64).ravel()
         group = np.zeros(0, dtype=np.int64) if group is None else group.astype(np.int64)
         n_classes = int(label.max()) + 1 if D.scale is None else len(D.scale)
-        step = max(128, int(CALL / (float(n) * (d + 16))) // 128 * 128)
-        parts = []
-        for at in range(0, len(queries), step):
-            some = np.ascontiguousarray(queries[at : at + step], dtype=np.int64)
-            indptr, j, length = _core.nearest(
-                kernels.as_data(self.X), order, label, group, some, int(k), float(radius), D.label is not None,
-                float(D.gamma), float(D.alpha), n_classes, scale, dtype, self.n_threads,
-            )  # fmt: skip
-            parts.append((np.repeat(some, np.diff(indptr)), j, length))
-            if tell:
-                tell((at + len(some)) / len(queries))
-        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        queries = np.ascontiguousarray(queries, dtype=np.int64)
+        indptr, *found = _core.nearest(
+            kernels.as_data(self.X), order, label, group, queries, int(k), float(radius), D.label is not None,
+            float(D.gamma), float(D.alpha), n_classes, scale, True, tell, dtype, self.n_threads,
+        )  # fmt: skip
+        return Edges(np.repeat(queries, np.diff(indptr)), *found)
 
 
 def undirected(n: int, i: np.ndarray, j: np.ndarray, length: np.ndarray) -> sp.csr_array:
@@ -146,12 +157,20 @@ def undirected(n: int, i: np.ndarray, j: np.ndarray, length: np.ndarray) -> sp.c
     return sp.csr_array((np.tile(length, 2)[order], cols[order].astype(np.int32), indptr), shape=(n, n))
 
 
-def joined(graph: sp.csr_array, search: NeighborSearch) -> tuple[sp.csr_array, int]:
-    """The graph with its components joined by the edges of a minimum spanning tree, and how many components it had.
+def joined(edges: Edges, search: NeighborSearch) -> tuple[sp.csr_array, int]:
+    """The graph of the edges of all rows, with its components joined by the edges of a minimum spanning tree, and how
+    many components it had.
 
-    Boruvka's rounds: every component but the largest takes its cheapest edge to another one.
+    Boruvka's rounds: components take their cheapest edge to another one. Every row has a lower bound on its own
+    cheapest edge, which stays one while components grow, so only rows whose bound is below the cheapest edge that is
+    known already are looked at anew; and a component that would need many looks may wait for another round. A row's
+    bound is the nearest row of another class once its component has all of its class, as is usual at the outset.
     """
-    n = graph.shape[0]
+    n = search.X.shape[0]
+    graph = undirected(n, edges.i, edges.j, edges.length)
+    label = np.zeros(n, dtype=np.int64) if search.D.label is None else search.D.label
+    target, bound = np.full(n, -1), np.zeros(n)
+    np.maximum.at(bound, edges.i, edges.length)  # all nearer rows are neighbours, so of this component
     had = 0
     while True:
         # connected_components drops stored zeros, and so would lose the edges between equal rows.
@@ -160,17 +179,30 @@ def joined(graph: sp.csr_array, search: NeighborSearch) -> tuple[sp.csr_array, i
         had = had or count
         if count == 1:
             return graph, had
-        others = np.flatnonzero(component != np.argmax(np.bincount(component)))
-        i, j, length = search(others, 1, group=component)
-        cheapest = np.lexsort((j, i, length))
-        _, first = np.unique(component[i[cheapest]], return_index=True)
-        new = cheapest[first]
+        pieces = np.bincount(np.unique(label * count + component) // count)  # of every class
+        news = (pieces[label] == 1) & (edges.other_length > bound)
+        target[news], bound[news] = edges.other[news], edges.other_length[news]
+        known = (target >= 0) & (component[target] != component)
+        cheapest = np.full(count, np.inf)
+        np.minimum.at(cheapest, component[known], bound[known])
+        asked = ~known & (bound < cheapest[component])
+        looks = np.bincount(component[asked], minlength=count)
+        by_looks = np.argsort(looks, kind="stable")[:-1]  # one may always wait
+        taken = by_looks[(np.cumsum(looks[by_looks]) <= n / SHARE) | (np.arange(count - 1) == 0)]
+        queries = np.flatnonzero(asked & np.isin(component, taken))
+        if len(queries):
+            found = search(queries, 1, group=component)
+            target[found.i], bound[found.i] = found.j, found.length
+            known[found.i] = True
+        i = np.flatnonzero(known & np.isin(component, taken))
+        i = i[np.lexsort((target[i], i, bound[i]))]
+        i = i[np.unique(component[i], return_index=True)[1]]
         old = graph.tocoo()
         graph = undirected(
             n,
-            np.concatenate((old.row, i[new])),
-            np.concatenate((old.col, j[new])),
-            np.concatenate((old.data, length[new])),
+            np.concatenate((old.row, i)),
+            np.concatenate((old.col, target[i])),
+            np.concatenate((old.data, bound[i])),
         )
 
 

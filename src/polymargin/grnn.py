@@ -10,6 +10,7 @@ ratio is the same.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def squared_distances(A: Any, B: Any, rows: np.ndarray, cols: np.ndarray, dtype:
 
 def value_type(multiply_adds: float) -> str:
     """Arithmetic of a measure for which float32 will do where it saves time."""
-    return "float64" if multiply_adds < 1e9 else "float32"
+    return "float64" if multiply_adds < 2e8 else "float32"
 
 
 def evenly(n: int, most: int) -> np.ndarray:
@@ -49,17 +50,26 @@ def evenly(n: int, most: int) -> np.ndarray:
     return np.arange(n) if n <= most else (np.arange(most) * n) // most
 
 
-def smooth(d2: np.ndarray, spread: float, weight: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """z(x) for the columns x of d2, squared distances of shape (n_train, m); an infinite one leaves its row out."""
-    g = d2.min(axis=0) - d2
-    g *= math.log(2) / spread**2
+def smooth(closer: np.ndarray, spread: float, weight: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """z(x) from closer[j, x] = d(x, nearest)^2 - d(x, x_j)^2, shape (n_train, m); -infinity leaves row j out."""
+    g = closer * closer.dtype.type(math.log(2) / spread**2)
     np.exp(g, out=g)
-    g *= weight[:, None].astype(g.dtype, copy=False)
-    return (g.T @ z.astype(g.dtype, copy=False)) / g.sum(axis=0)[:, None]
+    sums = g.T @ np.column_stack((z * weight[:, None], weight)).astype(g.dtype, copy=False)
+    return sums[:, :-1] / sums[:, -1:]
 
 
-def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """The spread with the smallest squared error of rows predicted without themselves, and all that were tried.
+@dataclass
+class Search:
+    """The spreads that "auto" tried, their mean squared errors, the best one, and Ctrl-C if that ended the search."""
+
+    spread: float
+    tried: np.ndarray
+    errors: np.ndarray
+    stop: KeyboardInterrupt | None = None
+
+
+def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> Search:
+    """The spread with the smallest squared error of rows predicted without themselves.
 
     Rows that equal a row are left out with it, so that a weight of 2 is the same as a repeated row.
     """
@@ -70,21 +80,27 @@ def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> 
     has = np.isfinite(nearest)
     some, d2, nearest, farthest = some[has], d2[:, has], nearest[has], farthest[has]
     if len(some) == 0:  # all rows are equal
-        return 1.0, np.ones(1), np.zeros(1)
+        return Search(1.0, np.ones(1), np.zeros(1))
     w = weight[some] / weight[some].sum()
-    low, high = 0.2 * math.exp(w @ np.log(nearest) / 2), 2 * math.exp(w @ np.log(farthest) / 2)
+    typical = math.exp(w @ np.log(nearest) / 2)
+    low, high = 0.2 * typical, 2 * math.exp(w @ np.log(farthest) / 2)
     grid = np.geomspace(low, high, min(60, 4 + int(math.log(high / low) / math.log(STEP))))
     error = np.full(len(grid), np.inf)
+    closer = np.subtract(nearest, d2, out=d2)
 
     def measure(which: np.ndarray) -> int:
         for k in which:
-            error[k] = w @ np.square(smooth(d2, grid[k], weight, z) - z[some]).sum(axis=1)
+            error[k] = w @ np.square(smooth(closer, grid[k], weight, z) - z[some]).sum(axis=1)
         return int(np.argmin(error))
 
-    best = measure(np.arange(0, len(grid), 3))  # every third, then those around the best
-    best = measure(np.setdiff1d(np.arange(best - 2, best + 3).clip(0, len(grid) - 1), np.arange(0, len(grid), 3)))
+    stop = None
+    try:
+        best = measure(np.arange(0, len(grid), 3))  # every third, then those around the best
+        measure(np.setdiff1d(np.arange(best - 2, best + 3).clip(0, len(grid) - 1), np.arange(0, len(grid), 3)))
+    except KeyboardInterrupt as signal:
+        stop = signal
     tried = np.isfinite(error)
-    return float(grid[best]), grid[tried], error[tried]
+    return Search(float(grid[np.argmin(error)]) if tried.any() else typical, grid[tried], error[tried], stop)
 
 
 class GRNNRegressor(RegressorMixin, BaseEstimator):
@@ -164,6 +180,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         Returns
         -------
         self : GRNNRegressor
+            Ctrl-C during the choice of the spread leaves it fitted, with the best one so far, and is raised again.
         """
         check_parameters(self, CONSTRAINTS)
         X, y = validate_data(
@@ -183,10 +200,13 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         self._one_output = np.ndim(y) == 1
         n_threads = threads(self.n_jobs)
         if self.spread == "auto":
-            self.spread_, self.spreads_, self.errors_ = leave_one_out(self._X, self._y, self._weight, n_threads)
+            search = leave_one_out(self._X, self._y, self._weight, n_threads)
         else:
-            self.spread_ = float(self.spread)
+            search = Search(float(self.spread), np.zeros(0), np.zeros(0))
+        self.spread_, self.spreads_, self.errors_ = search.spread, search.tried, search.errors
         self._score_type = self._arithmetic()
+        if search.stop is not None:
+            raise search.stop
         return self
 
     def _arithmetic(self) -> str:
@@ -229,7 +249,10 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         if len(equal):
             at = (d2[:, equal] == 0) * self._weight[:, None]
             means = (at.T @ self._y) / at.sum(axis=0)[:, None]
-        z = smooth(d2, self.spread_, self._weight, self._y) if self.n_neighbors is None else self._truncated(d2.T)
+        if self.n_neighbors is None:
+            z = smooth(np.subtract(d2.min(axis=0), d2, out=d2), self.spread_, self._weight, self._y)
+        else:
+            z = self._truncated(d2.T)
         if len(equal):
             z[equal] = means
         return z

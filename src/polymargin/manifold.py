@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,10 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         :math:`\gamma`.
     residual_variance_ : float
         1 - r^2, r the correlation of path lengths and distances of the coordinates (of 200 rows with all, if there are
-        more).
+        more); computed when asked for.
     trustworthiness_ : float
         How far neighbours in the coordinates are neighbours in X, without labels; 1 is best (the same 200 rows).
+        Computed when asked for.
     grnn_ : GRNNRegressor
         The map of new rows.
     classes_ : ndarray of shape (n_classes,)
@@ -178,9 +180,13 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Returns
         -------
         self : SupervisedIsomap
+            Ctrl-C is raised again. Before there are coordinates it leaves no model, also none of an earlier fit; in the
+            choice of the spread it leaves the coordinates and the best spread so far.
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # measures that were asked for belong to the last fit, and so would a fit cut short
         n_threads = threads(self.n_jobs)
         if self.alpha is None:
             y = np.zeros(_num_samples(X), dtype=int)
@@ -193,30 +199,38 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         scale = self._scale(len(classes))
         self._announce(n, X.shape[1], len(landmarks), n_threads)
 
-        self.gamma_ = self._gamma(X, n_threads)
+        gamma = self._gamma(X, n_threads)
         D = graphs.Dissimilarity()
         if self.alpha is not None:
-            D = graphs.Dissimilarity(label.astype(np.int64), self.gamma_, float(self.alpha), scale)
-            self.classes_ = classes
+            D = graphs.Dissimilarity(label.astype(np.int64), gamma, float(self.alpha), scale)
         search = graphs.NeighborSearch(X, D, n_threads)
         k, radius = (min(int(self.n_neighbors), n - 1), 0.0) if self.radius is None else (0, float(self.radius))
         edges = search(np.arange(n), k, radius, tell=self._tell("neighbours"))
-        graph, self.n_graph_components_ = graphs.joined(graphs.undirected(n, *edges), search)
+        graph, components = graphs.joined(edges, search)
         if self.verbose:
-            say(f"polymargin: joined {self.n_graph_components_:,} components of the graph", self.verbose)
+            say(f"polymargin: joined {components:,} components of the graph", self.verbose)
         lengths = graphs.shortest_paths(graph, landmarks, n_threads, self._tell("shortest paths"))
         if len(landmarks) == n:
-            self.eigenvalues_, z = scaling.classical(lengths, self.n_components)
+            eigenvalues, z = scaling.classical(lengths, self.n_components)
         else:
-            self.eigenvalues_, z = scaling.from_landmarks(lengths, landmarks, self.n_components)
+            eigenvalues, z = scaling.from_landmarks(lengths, landmarks, self.n_components)
+        grnn, stop = GRNNRegressor(self.spread, interpolate=True, memory=self.memory, n_jobs=self.n_jobs), None
+        try:
+            grnn.fit(X, z)
+        except KeyboardInterrupt as signal:
+            if not hasattr(grnn, "spread_"):
+                raise
+            stop = signal
 
-        self.embedding_ = z.astype(X.dtype, copy=False)
+        self.grnn_, self.embedding_, self.eigenvalues_ = grnn, z.astype(X.dtype, copy=False), eigenvalues
         self.n_components_ = self._n_features_out = z.shape[1]
         self.dist_matrix_, self.landmarks_, self.graph_ = lengths, landmarks, graph
-        self.residual_variance_ = scaling.residual_variance(lengths, landmarks, z)
-        self.trustworthiness_ = scaling.trustworthiness(X, z, n_threads)
-        self.grnn_ = GRNNRegressor(self.spread, interpolate=True, memory=self.memory, n_jobs=self.n_jobs).fit(X, z)
+        self.n_graph_components_, self.gamma_ = components, gamma
+        if self.alpha is not None:
+            self.classes_ = classes
         self.fit_seconds_ = time.perf_counter() - begin
+        if stop is not None:
+            raise stop
         if self.verbose:
             say(
                 f"polymargin: SupervisedIsomap took {self.fit_seconds_:.3g} s, with a residual variance of "
@@ -248,10 +262,22 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         X = check_rows(self, X, fit=False, precomputed=False)
         return self.grnn_.predict(X).astype(X.dtype, copy=False)
 
-    @property
+    # Measures of the picture are computed when they are first asked for: a fit does not need them.
+
+    @cached_property
     def negative_share_(self) -> float:
         check_is_fitted(self)
         return scaling.negative_share(self.dist_matrix_[:, self.landmarks_])
+
+    @cached_property
+    def residual_variance_(self) -> float:
+        check_is_fitted(self)
+        return scaling.residual_variance(self.dist_matrix_, self.landmarks_, self.embedding_)
+
+    @cached_property
+    def trustworthiness_(self) -> float:
+        check_is_fitted(self)
+        return scaling.trustworthiness(self.grnn_._X, self.embedding_, threads(self.n_jobs))
 
     def _landmarks(self, label: np.ndarray) -> np.ndarray:
         """Rows to measure paths from: all, or of every class its share, drawn at random."""
@@ -315,6 +341,9 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             say(f"polymargin: {time.perf_counter() - begin:.1f} s  {what} {share:.0%}", self.verbose)
 
         return tell if self.verbose else None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "grnn_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
