@@ -1,6 +1,9 @@
 """The data of the papers: seeds, shapes, what the sets are for, and every way a file can be found."""
 
 import bz2
+import http.server
+import socket
+import threading
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.neighbors import KNeighborsClassifier
 
 from polymargin import datasets
-from polymargin.datasets import DatasetNotFound, load
+from polymargin.datasets import DatasetNotFound, load, sources
 
 # name: shape of X, number of classes
 DRAWN = {
@@ -124,8 +127,8 @@ def test_what_is_not_there_is_named(tmp_path, monkeypatch):
         DatasetNotFound, match=r"no route to host.*glass\.npz.*glass\.scale.*glass\.data.*POLYMARGIN_DATA"
     ):
         load("glass")
-    with pytest.raises(DatasetNotFound, match=r"acoustic\.npz"):
-        load("acoustic", tmp_path)
+    with pytest.raises(DatasetNotFound, match=r"toy\.npz"):
+        load("toy", tmp_path)
     with pytest.raises(DatasetNotFound, match="unheard-of"):
         load("unheard-of")
     with pytest.raises(DatasetNotFound, match="found none"):
@@ -149,3 +152,118 @@ def test_bad_files_are_refused(tmp_path):
     (tmp_path / "wine.data").write_text("1,2,3\n")
     with pytest.raises(ValueError, match="13 features"):
         load("wine", tmp_path)
+
+
+# ---- downloads, over real sockets ----------------------------------------------------------------
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """A server on this machine: {path: bytes} to answer with, and `cut`, after how many bytes it hangs up."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        pages, cut, asked = {}, None, []
+
+        def do_GET(self):
+            self.asked.append(self.path)
+            page = self.pages[self.path]
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page[: type(self).cut])
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    Answer.address = f"http://127.0.0.1:{server.server_port}/"
+    monkeypatch.setenv("no_proxy", "*")
+    yield Answer
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def zoo(site, tmp_path, monkeypatch, rng):
+    """The zoo set as a file on the server, and where it is kept."""
+    X, y = rng.integers(0, 2, (101, 16)), np.arange(101) % 7 + 1
+    lines = [f"animal {k}".replace(" ", "-") + "".join(f",{v}" for v in (*X[k], y[k])) for k in range(101)]
+    site.pages["/zoo.data"] = "\n".join(lines).encode()
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "zoo.data").write_bytes(site.pages["/zoo.data"])
+    expected = sources.checksum(load("zoo", source))
+    monkeypatch.setitem(sources.ADDRESSES, "zoo", (site.address, expected))
+    monkeypatch.delenv("POLYMARGIN_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "home"))
+    return X, y, tmp_path / "home" / "polymargin" / "zoo"
+
+
+def test_a_download_is_kept(site, zoo):
+    X, y, folder = zoo
+    for _ in range(2):
+        D = load("zoo")
+        assert np.array_equal(D.X_train, X) and np.array_equal(D.y_train, y)
+        assert site.asked == ["/zoo.data"]
+    assert [f.name for f in folder.iterdir()] == ["zoo.data"]
+
+
+@pytest.mark.parametrize("damage", [lambda page: page.replace(b",1,", b",0,", 1), lambda page: page[:-40]])
+def test_a_damaged_download_is_refused_and_not_kept(site, zoo, damage):
+    X, _, folder = zoo
+    good = site.pages["/zoo.data"]
+    site.pages["/zoo.data"] = damage(good)
+    with pytest.raises(DatasetNotFound, match=r"damaged.*not kept.*zoo\.data"):
+        load("zoo")
+    assert not list(folder.iterdir())
+    site.pages["/zoo.data"] = good
+    assert np.array_equal(load("zoo").X_train, X)
+    (folder / "zoo.data").write_bytes(damage(good))  # damaged later, on the disk
+    with pytest.raises(DatasetNotFound, match="damaged"):
+        load("zoo")
+    assert np.array_equal(load("zoo").X_train, X)
+
+
+def test_a_download_that_is_cut_is_not_kept(site, zoo, monkeypatch):
+    X, _, folder = zoo
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # between the tries
+    site.cut = 500
+    with pytest.warns(UserWarning, match="[Rr]etry"), pytest.raises(DatasetNotFound, match="downloading it failed"):
+        load("zoo")
+    assert not list(folder.iterdir())
+    site.cut = None
+    assert np.array_equal(load("zoo").X_train, X)
+
+
+def test_without_network_the_file_and_the_folder_are_named(site, zoo, tmp_path, monkeypatch):
+    with socket.socket() as closed:  # a port that nobody listens to
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+    monkeypatch.setitem(sources.ADDRESSES, "zoo", (address, None))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with pytest.warns(UserWarning, match="[Rr]etry"), pytest.raises(DatasetNotFound) as found:
+        load("zoo", tmp_path)
+    message = str(found.value)
+    assert str(tmp_path) in message and "zoo.npz" in message and "zoo.data (UCI)" in message
+    assert "POLYMARGIN_DATA" in message and "refused" in message
+
+
+def test_the_checksum_is_that_of_values_and_classes(rng):
+    X, y = rng.integers(0, 9, (20, 3)), rng.integers(0, 3, 20)
+    D = datasets.Dataset("any", X, y)
+    same = sources.checksum(datasets.Dataset("any", X.astype(float), np.array(["b", "a", "c"])[y]))
+    assert sources.checksum(D) == same
+    changed = X.copy()
+    changed[7, 1] += 1
+    other = np.where(np.arange(20) == 11, (y + 1) % 3, y)
+    assert same not in (sources.checksum(datasets.Dataset("any", *part)) for part in ((changed, y), (X, other)))
+
+
+@pytest.mark.parametrize("name", [name for name, (_, expected) in sources.ADDRESSES.items() if expected])
+def test_the_sets_at_hand_have_the_expected_checksums(name, real_data):
+    parts = real_data(name)
+    D = datasets.Dataset(name, *(parts.get(key) for key in ("X_train", "y_train", "X_test", "y_test")))
+    assert sources.checksum(D) == sources.ADDRESSES[name][1]

@@ -18,13 +18,18 @@ from polymargin.papers.protocol import METHODS, best, coarse_to_fine, folds, gri
 from polymargin.papers.scatter import ad_svm_scores
 
 
-def offline(**parameters):
+def offline(*_, **parameters):
     raise OSError("the tests do not use the network")
+
+
+def cut_off(patch):
+    for fetch in ("fetch_openml", "fetch_file"):
+        patch.setattr(f"sklearn.datasets.{fetch}", offline)
 
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+    cut_off(monkeypatch)
 
 
 def quiet():
@@ -197,7 +202,7 @@ def kesler_folder(tmp_path_factory):
     """The fast run of Franc and Hlaváč's table 2, on the sets that come with scikit-learn or are at hand."""
     folder = tmp_path_factory.mktemp("kesler")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn.datasets.fetch_openml", offline)
+        cut_off(patch)
         reproduce("kesler", table=2, fast=True, out=folder, console=quiet())
     return folder
 

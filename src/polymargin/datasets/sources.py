@@ -1,4 +1,4 @@
-"""Real data sets by name: from a folder of the user, from scikit-learn, or from OpenML.
+"""Real data sets by name: from a folder of the user, from scikit-learn, or from OpenML, UCI and LIBSVM.
 
 A folder may hold NumPy archives (`iris.npz` with X_train, y_train and, where there is a split, X_test, y_test), LIBSVM
 files (`satimage.scale` and `satimage.scale.t`, packed or not) or the files of the UCI repository (`sat.trn` and
@@ -7,6 +7,7 @@ files (`satimage.scale` and `satimage.scale.t`, packed or not) or the files of t
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ SOURCES = {
     "wine": Source(178, 0, 13, 187, ("wine.data",), label=0),
     "glass": Source(214, 0, 9, 41, ("glass.data",), drop=(0,)),
     "thyroid": Source(215, 0, 5, 40682, ("new-thyroid.data",), label=0),
-    "vowel": Source(528, 462, 10, None),
+    "vowel": Source(528, 462, 10, None, ("vowel-context.data",), drop=(0, 1, 2)),
     "segment": Source(2310, 0, 19, 36, ("segment.dat",)),
     "satimage": Source(4435, 2000, 36, None, ("sat.trn", "sat.tst")),
     "dna": Source(2000, 1186, 180, 40670),
@@ -88,6 +89,20 @@ SOURCES = {
     "acoustic": Source(78823, 19705, 50, None),
     "toy": Source(300, 2000, 53, None, libsvm="example4"),
 }
+# Sets that are not taken from OpenML: the address of their files, and the checksum of their values (see `checksum`).
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+ADDRESSES = {
+    "vowel": (
+        UCI + "undocumented/connectionist-bench/vowel/",
+        "9e5695b3dff900157aafc5a3d7562aeeef0582e016ed7d3f57d17c73b7a09dba",
+    ),
+    "satimage": (UCI + "statlog/satimage/", "2949f2a2693d67083c5862b9094e6dce40f2961c731442e0760dbb7506d7c49a"),
+    "car": (UCI + "car/", "58e93172adcf8d0747293373c6171a176351fbb591aa7e8caf77485af31bce15"),
+    "zoo": (UCI + "zoo/", "176235d552549db10221244da834d1aa72e8502f3e7629ca908881011e404907"),
+    "optdigits": (UCI + "optdigits/", "b0f7038b8dd102304026d3712b029ff91d4a9a0c001555f56421754153bc95a9"),
+    "pendigits": (UCI + "pendigits/", "de05dfd42e8ac94fe3c7cf10b815285b2c0cb8be9df262bc8eab269185da40ed"),
+    "acoustic": ("https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/vehicle/", None),
+}
 BUNDLED = {"iris": bundled.load_iris, "wine": bundled.load_wine, "digits": bundled.load_digits}
 NAMES = (*SOURCES, *(name for name in BUNDLED if name not in SOURCES))
 
@@ -101,8 +116,8 @@ def load(name: str, folder: str | os.PathLike | None = None) -> Dataset:
     """The data set called `name`.
 
     Looked for in this order: `folder` (else the folder that the environment variable POLYMARGIN_DATA names), the sets
-    that come with scikit-learn, OpenML (by scikit-learn's fetcher, which checks the checksum and keeps the file in
-    scikit-learn's data folder).
+    that come with scikit-learn, OpenML (by scikit-learn's fetcher) or the files of UCI and LIBSVM. Downloads are
+    checked by a checksum and kept in scikit-learn's data folder.
 
     Parameters
     ----------
@@ -133,10 +148,10 @@ def load(name: str, folder: str | os.PathLike | None = None) -> Dataset:
         return Dataset(name, X, y, source="scikit-learn")
     known = SOURCES.get(name)
     reason = "it is not one that can be downloaded"
-    if known is not None and (known.openml is not None or name in FETCHERS):
+    if known is not None and (known.openml is not None or name in ADDRESSES or name in FETCHERS):
         try:
             return _downloaded(name, known)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError) as error:  # no network, a cut or a damaged file
             reason = f"downloading it failed ({error})"
     where = f"in {folder}" if folder is not None else "as POLYMARGIN_DATA names no folder"
     raise DatasetNotFound(
@@ -232,6 +247,8 @@ FETCHERS: dict[str, Any] = {"covtype": bundled.fetch_covtype}
 
 
 def _downloaded(name: str, known: Source) -> Dataset:
+    if name in ADDRESSES:
+        return _fetched(name, known)
     if name in FETCHERS:
         X, y = FETCHERS[name](return_X_y=True)
     else:
@@ -241,8 +258,42 @@ def _downloaded(name: str, known: Source) -> Dataset:
             X, y = bundled.fetch_openml(
                 data_id=known.openml, as_frame=False, return_X_y=True, parser="liac-arff", n_retries=1
             )
-    if X.shape != (known.train + known.test, known.features):
-        raise ValueError(f"expected {known.train + known.test} x {known.features} values and found {X.shape}")
+    _check_size(len(X), X, known)
     split = known.train if known.test else len(y)
     test = (X[split:], y[split:]) if known.test else ()
     return Dataset(name, X[:split], y[:split], *test, source="OpenML")
+
+
+def _fetched(name: str, known: Source) -> Dataset:
+    """From the files of UCI or LIBSVM, which are kept in scikit-learn's data folder if their values are right."""
+    address, expected = ADDRESSES[name]
+    folder = Path(bundled.get_data_home()) / "polymargin" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    files = known.uci or (f"{name}.bz2", f"{name}.t.bz2")
+    paths = [bundled.fetch_file(address + file, folder, n_retries=1) for file in files]
+    try:
+        found = _libsvm(name, folder) or _uci(name, folder)
+        _check_size(len(found.y_train) + (0 if found.y_test is None else len(found.y_test)), found.X_train, known)
+        if expected is not None and checksum(found) != expected:
+            raise ValueError("its values have another checksum than expected")
+    except Exception as error:  # whatever a damaged file leads to
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise ValueError(f"{address}{files[0]} is damaged or another version, and was not kept: {error}") from error
+    return found
+
+
+def _check_size(n: int, X: np.ndarray, known: Source) -> None:
+    if (n, X.shape[1]) != (known.train + known.test, known.features):
+        raise ValueError(f"expected {known.train + known.test} x {known.features} values and found {n} x {X.shape[1]}")
+
+
+def checksum(D: Dataset) -> str:
+    """SHA-256 of the values as float32 and of the classes, numbered as they appear: the same for every file format."""
+    total = hashlib.sha256()
+    first: dict[Any, int] = {}
+    for X, y in ((D.X_train, D.y_train), (D.X_test, D.y_test)):
+        if X is not None:
+            total.update(np.ascontiguousarray(X, dtype="<f4"))
+            total.update(np.array([first.setdefault(label, len(first)) for label in y], dtype="<i4"))
+    return total.hexdigest()

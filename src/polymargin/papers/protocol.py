@@ -9,15 +9,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import StratifiedKFold
 
 from ..datasets import Dataset, load
+from ..gram_folds import GramFolds, Scored
 from ..joint import JointSVC
 from ..reductions import OneVsRestSVC, PairwiseSVC
+from ..resources import threads
 
-LARGE = 3000  # rows from which on kernels are float32
 SEED = 0  # of every split and draw; the papers print none
 
 
@@ -61,13 +62,6 @@ def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
         return model.fit(X, y)
 
 
-def path(method: str, K: np.ndarray, y: np.ndarray, Cs: Sequence[float]) -> Iterator[Any]:
-    """Models fitted to one kernel matrix along increasing C, each from the solution of the last."""
-    model = METHODS[method](kernel="precomputed", warm_start=True, n_jobs=1 if len(K) < 2000 else None)
-    for C in Cs:
-        yield fitted(model.set_params(C=C), K, y)
-
-
 def evaluator(
     method: str,
     X: np.ndarray,
@@ -77,22 +71,35 @@ def evaluator(
 ) -> Callable[[float], np.ndarray]:
     """gamma -> accuracies in percent, (C, split), of a method with the kernel exp(-gamma |x - z|^2).
 
-    Distances are computed once; a kernel matrix serves all splits and values of C.
+    The engine of KernelSearchCV: distances are computed once, a kernel matrix serves all splits and values of C, and
+    every fit starts from the solution for the last C.
     """
     used, places = np.unique(np.concatenate([np.concatenate(s) for s in splits]), return_inverse=True)
-    ends = np.cumsum([len(part) for s in splits for part in s])[:-1]
-    parts = np.split(places, ends)
+    parts = np.split(places, np.cumsum([len(part) for s in splits for part in s])[:-1])
     X, y, splits = X[used], y[used], list(zip(parts[::2], parts[1::2], strict=True))
-    D2 = euclidean_distances(X.astype(np.float32) if len(X) > LARGE else X, squared=True)
+    n_threads = threads(None)
+    engine = GramFolds(METHODS[method](), X, y, np.ones(len(y)), n_threads, splits)
+    rows = [[np.sort(engine.place[part]) for part in s] for s in splits]
+    coded = [k for k, (train, _) in enumerate(rows) if engine.by_code(train)]
+
+    def models(gamma: float) -> Iterator[tuple[int, int, Any, Any]]:
+        """(number of C, split, fitted model, what it takes for the test rows)."""
+        engine.set_gamma(gamma)
+        if coded:  # reductions: all splits and values of C in one call
+            trains, tests = zip(*(rows[k] for k in coded), strict=True)
+            for k, scores in zip(coded, engine.code_scores(list(Cs), trains, tests, np.inf)[0], strict=True):
+                yield from ((c, k, Scored(engine.classes, S), None) for c, S in enumerate(scores))
+        for k in set(range(len(rows))).difference(coded):
+            for c, (_, scored) in enumerate(engine.path(list(Cs), rows[k][0], n_threads)):
+                yield c, k, *scored(rows[k][1])
 
     def evaluate(gamma: float) -> np.ndarray:
-        K = np.multiply(D2, -gamma)
-        np.exp(K, out=K)
-        accuracy = np.empty((len(Cs), len(splits)))
-        for k, (train, test) in enumerate(splits):
-            K_test = K[np.ix_(test, train)]
-            for c, model in enumerate(path(method, K[np.ix_(train, train)], y[train], Cs)):
-                accuracy[c, k] = 100 * np.mean(model.predict(K_test) == y[test])
+        accuracy = np.empty((len(Cs), len(rows)))
+        # Unsolved corners of the grid are judged all the same; the kernel matrix needs no check for every fit.
+        with warnings.catch_warnings(), sklearn.config_context(assume_finite=True):
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for c, k, model, Z in models(gamma):
+                accuracy[c, k] = 100 * np.mean(model.predict(Z) == engine.y[rows[k][1]])
         return accuracy
 
     return evaluate

@@ -10,12 +10,12 @@ from rich.console import Console
 
 from ..checks import nearest
 from ..datasets import DatasetNotFound
-from . import core_vector, criteria_figures, criteria_tables, figures, isomap, kesler, report, scatter_tables
+from . import core_vector, criteria_figures, criteria_tables, isomap, kesler, report, scatter_galleries, scatter_tables
 from .exhibit import Exhibit, LeftOut, compare
 from .store import finished, keep, running
 
 PAPERS = {
-    "scatter": scatter_tables.EXHIBITS + figures.SCATTER_FIGURES,
+    "scatter": scatter_tables.EXHIBITS + scatter_galleries.FIGURES,
     "kesler": kesler.EXHIBITS,
     "criteria": criteria_tables.EXHIBITS + criteria_figures.EXHIBITS,
     "core-vector": core_vector.EXHIBITS,
