@@ -47,8 +47,6 @@ class KernelBlocks {
                                         : static_cast<const std::int32_t*>(A_.indptr)[A_.n];
     return 20 + stored / static_cast<double>(A_.n);
   }
-  // Columns that are computed together: blocks of this width are the quickest.
-  Index width() const;
   // Whether `block` must not be called from several threads at once.
   bool serial() const { return kernel_.kind == KernelKind::callable; }
   // Kernel values computed so far; values read from a precomputed matrix do not count.
