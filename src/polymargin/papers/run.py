@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
 
 from ..checks import nearest
 from ..datasets import DatasetNotFound
+from ..displays import pyplot
 from . import core_vector, criteria_figures, criteria_tables, isomap, kesler, report, scatter_galleries, scatter_tables
 from .exhibit import Exhibit, LeftOut, compare
 from .store import finished, keep, running
@@ -133,17 +136,21 @@ def picture(exhibit: Exhibit, folder: Path, fast: bool, console: Console) -> Non
     path = folder / f"{exhibit.key}.png"
     if path.exists():
         return
+    if find_spec("matplotlib") is None:
+        console.print(f"{exhibit.key}: not drawn, matplotlib is missing: pip install 'polymargin[report]'")
+        return
+    from PIL import Image  # comes with matplotlib
+
     try:
         figure = exhibit.draw(fast)
     except (DatasetNotFound, LeftOut) as reason:
         console.print(f"{exhibit.key}: not drawn, {reason}", highlight=False)
         return
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        console.print(f"{exhibit.key}: not drawn, matplotlib is missing: pip install 'polymargin[report]'")
-        return
+    whole = io.BytesIO()
+    figure.savefig(whole, format="png", dpi=80, bbox_inches="tight")
+    pyplot().close(figure)
     half = path.with_suffix(".part")
-    figure.savefig(half, format="png", dpi=80, bbox_inches="tight")
+    # 64 colours are enough for a plot, and a third of the bytes.
+    Image.open(whole).convert("RGB").quantize(64).save(half, format="png", optimize=True)
     half.replace(path)
     console.print(f"{exhibit.key}: drawn to {path}", highlight=False)

@@ -11,7 +11,6 @@ from scipy.spatial.distance import cdist
 
 from ..datasets import load
 from ..displays import SupportVectorDisplay, WeightDisplay, colours, pyplot
-from .exhibit import LeftOut
 from .protocol import METHODS, SEED, timed
 from .scatter import METHOD, digit_sets, validated
 from .scatter_figures import EXHIBITS, exhibit
@@ -39,10 +38,9 @@ def draw_gallery(name: str, which: str) -> Callable[[bool], Any]:
         model = validated(name, "Scatter", fast)[1]
         if which == "easiest":
             free = np.setdiff1d(np.arange(len(y)), model.support_)
-            if not len(free):
-                raise LeftOut("every training row is a support vector")
-            X, y = X[free], y[free]
-        return SupportVectorDisplay.from_estimator(model, X, y, which=which, image_shape=SHAPES[name]).figure_
+            X, y = (X[free], y[free]) if len(free) else (X, y)
+        shape, n = SHAPES[name], 9 if fast else 49
+        return SupportVectorDisplay.from_estimator(model, X, y, which=which, n=n, image_shape=shape).figure_
 
     return draw
 
