@@ -284,9 +284,15 @@ def search(args):
 
 
 def table(args):
+    """The tables of `real`, and in the page, if one is given, between the two marks."""
     from .core_vector_sets import tables
 
-    print(tables(stored(args.out, "real")))
+    text = tables(stored(args.out, "real"))
+    print(text)
+    if args.page:
+        before, _, rest = args.page.read_text("utf-8").partition(MARKS[0])
+        after = rest.partition(MARKS[1])[2]
+        args.page.write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}", "utf-8")
     return []
 
 
@@ -294,6 +300,7 @@ ENTRIES = dict(
     reach=reach, paper=paper, growth=growth, memory=memory, disk=disk, real=real_sets, search=search, picture=picture,
     table=table,
 )  # fmt: skip
+MARKS = "<!-- real: begin -->", "<!-- real: end -->"
 AFTERWARDS = dict(growth=picture, real=table)
 
 
@@ -305,6 +312,7 @@ def main():
     parser.add_argument("--n", type=int, help="rows of `reach`, `memory` and `disk`, largest number of `growth`")
     parser.add_argument("--folder", help="folder for the temporary files of `disk`")
     parser.add_argument("--out", type=Path, default=Path("core_vectors.csv"), help="CSV that rows are appended to")
+    parser.add_argument("--page", type=Path, help="page that gets the tables of `real`")
     parser.add_argument("--picture", type=Path, default=Path("core-vector-growth.png"), help="picture of `growth`")
     args = parser.parse_args()
     here = {"date": datetime.datetime.now().isoformat(timespec="seconds"), **machine()}

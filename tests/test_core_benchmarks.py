@@ -64,5 +64,11 @@ def test_real_rows_and_their_tables(tmp_path, monkeypatch, seed):
     assert len(rows[0]["recall"].split()) == 3
     text = core_vector_sets.tables([*rows, {**rows[1], "accuracy": "0.125"}])
     assert "12.50 (" in text and "| normal |" in text and "| probe |" in text
+    page = tmp_path / "page.md"
+    for old in ("", "an older table"):
+        page.write_text(f"Before.\n{old.join(core_vectors.MARKS)}\nAfter.\n", "utf-8")
+        core_vectors.table(argparse.Namespace(out=out, page=page))
+        assert page.read_text("utf-8").startswith("Before.\n<!--") and page.read_text("utf-8").endswith("-->\nAfter.\n")
+        assert "| normal |" in page.read_text("utf-8") and "older" not in page.read_text("utf-8")
     with out.open(newline="") as f:
         assert next(csv.reader(f)) == list(core_vectors.FIELDS)

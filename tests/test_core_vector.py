@@ -237,8 +237,10 @@ def test_ctrl_c_leaves_a_certified_model(seed):
     assert model.dual_objective_ < 0 and len(model.predict(X[:50])) == 50
 
 
-@pytest.mark.parametrize("patience, again", [(60.0, False), (0.0, False), (60.0, True)])
-def test_ctrl_c_before_the_first_pass(growing, monkeypatch, patience, again, seed):
+@pytest.mark.parametrize(
+    "patience, again, tol", [(60.0, False, 1e-4), (60.0, False, 0.999), (0.0, False, 1e-4), (60.0, True, 1e-4)]
+)
+def test_ctrl_c_before_the_first_pass(growing, monkeypatch, patience, again, tol, seed):
     """A quick pass certifies the model; one that would take long, or is interrupted too, leaves the trivial bound."""
     X, y = blobs([60, 25, 40], 3, seed=seed)
     sample, search = core_set.Growth.sample, core_set.Growth.search
@@ -255,7 +257,7 @@ def test_ctrl_c_before_the_first_pass(growing, monkeypatch, patience, again, see
     monkeypatch.setattr(core_set, "PATIENCE", patience)
     if again:
         monkeypatch.setattr(core_set.Growth, "search", interrupted_search)
-    model = CoreVectorSVC(C=10.0, gamma=0.4, tol=1e-4)
+    model = CoreVectorSVC(C=10.0, gamma=0.4, tol=tol)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.status_ == "interrupted" and model.score(X, y) > 0.5
