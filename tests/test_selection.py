@@ -12,15 +12,15 @@ from data_sets import blobs, iris, unit_box, wine
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE, SelectFromModel
-from sklearn.model_selection import cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, RadiusMarginSearch
+from polymargin import CoreVectorSVC, JointSVC, PairwiseSVC, RadiusMarginSearch
 from polymargin.criteria import Criterion
+from polymargin.papers.criteria import METHODS, box
 
 # The project's list of oracles 14 and 15: value, ln C, ln gamma at the minimum.
 MINIMA = {
@@ -29,15 +29,6 @@ MINIMA = {
     ("wine", "I"): (56.70059, 1.2539, -0.8734),
     ("wine", "II"): (47.14223, 2.106, -1.059),
 }
-
-SCHEMES = [
-    PairwiseSVC(),
-    PairwiseSVC(decision="dag"),
-    OneVsRestSVC(),
-    OutputCodeSVC(random_state=0),
-    OutputCodeSVC(code="sparse", random_state=0),
-    JointSVC("kesler"),
-]
 
 
 def circles(seed, n=150, noise=50):
@@ -284,17 +275,29 @@ def test_bad_parameters(wrong, message):
 
 
 def test_found_parameters_serve(real_data):
-    """On five sets one point found serves all six schemes of the paper better than the default one."""
-    better = []
-    for name in ("glass", "vowel", "vehicle", "segment", "ecoli"):
+    """C and gamma that were found on training halves of five sets: lower test errors in all six schemes of the paper.
+
+    Vehicle, a failure that the paper reports, and sets with classes of a few rows (Glass, E.coli) are not among them.
+    """
+    others = {"scatter": lambda **p: JointSVC(**p), "core vectors": lambda **p: CoreVectorSVC(**p)}
+    sets, halves = ("vowel", "segment", "car", "dna", "pendigits"), 3
+    errors = {name: np.zeros((len(sets), 2)) for name in (*METHODS, *others)}
+    for s, name in enumerate(sets):
         data = real_data(name)
-        X, labels = (data["X"], data["y"]) if "X" in data else (data["X_train"], data["y_train"])
-        some = np.random.default_rng(0).permutation(len(labels))[:400]
-        X, y = unit_box(np.asarray(X, float)[:, np.ptp(X[some], axis=0) > 0][some]), labels[some]
-        search = RadiusMarginSearch(PairwiseSVC(), cv=None, criterion="II").fit(X, y)
-        for model in SCHEMES:
-            tuned = clone(model).set_params(**search.best_params_)
+        X, y = (data["X"], data["y"]) if "X" in data else (data["X_train"], data["y_train"])
+        for k in range(halves):
+            order = np.random.default_rng(k).permutation(len(y))
+            train, test = order[:300], order[300:600]
+            A, B = box(X[train], X[test])
+            found = RadiusMarginSearch(PairwiseSVC(), cv=None, refit=False).fit(A, y[train]).best_params_
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                better.append(cross_val_score(tuned, X, y).mean() - cross_val_score(model, X, y).mean())
-    assert np.mean(better) > 0 and np.median(better) > 0
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                for scheme, make in (METHODS | others).items():
+                    tuned, default = make(**found), make(C=1.0)
+                    if scheme == "single":
+                        default.set_params(C=1.0)  # the machine's own default, not that of the criteria's scale
+                    for at, model in enumerate((default, tuned)):
+                        errors[scheme][s, at] += np.mean(model.fit(A, y[train]).predict(B) != y[test]) / halves
+    for scheme, (default, tuned) in ((scheme, e.T) for scheme, e in errors.items()):
+        assert tuned.mean() < default.mean(), scheme
+        assert scheme in others or np.all(tuned < default), scheme

@@ -23,8 +23,9 @@ from .protocol import SEED, fitted, folds, timed
 from .store import recalled
 
 CHOSEN_ON = 5  # halves to choose C and gamma on
-TESTED_ON = 100
-MANY = 1000  # rows of a set for which cross-validation of the single machine is on one half
+TESTED_ON, FEW = 100, 20  # halves; FEW for slow methods and large sets
+SLOW = ("dense", "sparse", "single")
+MANY = 1000  # rows of a large set
 NAMES = {"E.coli": "ecoli", "DNA": "dna"}
 SQUARED = dict(loss="squared_hinge")
 SINGLE = 1 / 4  # of C, with which the single machine of two classes is the binary one with C/2 sum xi^2
@@ -104,8 +105,8 @@ def chosen_by_cv(row: str, method: str, fast: bool) -> dict:
     """Medians of the best C and gamma of five-fold cross-validation."""
     found, some = [], slice(1, None, 9) if fast else slice(None)
     scale = SINGLE if method == "single" else 1.0  # the search sets the machine's own C
-    slow = method == "single" and len(raw(row).y_train) > MANY
-    for k in range(1 if fast or slow else CHOSEN_ON):
+    large = len(raw(row).y_train) > MANY
+    for k in range(1 if fast or large else 2 if method == "single" else CHOSEN_ON):
         X, y, *_ = half(row, k)
         grid = dict(C=scale * GRID_C[some], gamma=GRID_GAMMA[some], strategy="coarse-to-fine", cv=folds(y, 5))
         best = fitted(KernelSearchCV(METHODS[method](1.0), **grid, refit=False), X, y).best_params_
@@ -137,7 +138,8 @@ def cell(kernel: str):
         if method == "search":
             return searched(row, by, kernel, fast)
         p = chosen_by_cv(row, method, fast) if by == "CV" else chosen(row, by, kernel, fast)
-        error = error_of(row, method, p["C"], p["gamma"], 2 if fast else TESTED_ON)
+        n = FEW if method in SLOW or len(raw(row).y_train) > MANY else TESTED_ON
+        error = error_of(row, method, p["C"], p["gamma"], 2 if fast else n)
         return {"error [%]": error, "C": p["C"], "gamma": p["gamma"]}
 
     return compute
