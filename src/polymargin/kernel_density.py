@@ -108,14 +108,16 @@ class KernelDensityNB(ClassifierMixin, BaseEstimator):
         self.class_prior_ = total / total.sum() if priors is None else priors
         self.bandwidth_ = self._bandwidth(X, y, weight, total)
         members = [np.flatnonzero(y == c) for c in range(len(total))]
-        # Equal values are kept once, with their weight: many features have few of them.
-        self._values = []
+        # Equal values are kept once, with their share of the weight: many features have few of them.
+        values, shares = [], []
         for column in columns(X):
-            per_class = []
             for c, rows in enumerate(members):
-                values, index = np.unique(column[rows], return_inverse=True)
-                per_class.append((values, np.bincount(index, weights=weight[rows]) / total[c]))
-            self._values.append(per_class)
+                different, index = np.unique(column[rows], return_inverse=True)
+                values.append(different)
+                shares.append(np.bincount(index, weights=weight[rows]) / total[c])
+        # Feature by feature, in each class by class; `_bounds` says where they begin and end.
+        self._values, self._shares = np.concatenate(values), np.concatenate(shares)
+        self._bounds = np.cumsum([0, *map(len, values)], dtype=np.int64)
         return self
 
     def _bandwidth(self, X: Any, y: np.ndarray, weight: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -133,10 +135,12 @@ class KernelDensityNB(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_rows(self, X, fit=False, precomputed=False)
         score = np.tile(np.log(self.class_prior_), (X.shape[0], 1))
-        for column, per_class, h in zip(columns(X), self._values, self.bandwidth_.T, strict=True):
+        bounds = iter(zip(self._bounds, self._bounds[1:], strict=False))
+        for column, h in zip(columns(X), self.bandwidth_.T, strict=True):
             points, index = np.unique(column, return_inverse=True)
-            for c, (values, share) in enumerate(per_class):
-                score[:, c] += log_density(points, values, share, h[c])[index]
+            for c in range(len(h)):
+                here = slice(*next(bounds))
+                score[:, c] += log_density(points, self._values[here], self._shares[here], h[c])[index]
         return score
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

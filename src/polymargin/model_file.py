@@ -22,8 +22,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from .model_kinds import NUMBERS
+from .model_kinds import NUMBERS, is_fitted
 from .model_values import BadFile, decode, encode
 
 FORMAT, VERSION = "polymargin", 1
@@ -70,6 +71,7 @@ def save_model(model: Any, path: str | os.PathLike) -> Path:
     from . import __version__
 
     path = Path(path)
+    check_is_fitted(model)
     arrays: list[np.ndarray] = []
     document = {
         "format": FORMAT,
@@ -164,8 +166,8 @@ def read(file: BinaryIO, path: Path | None) -> Any:
     model = decode(document.get("model"), arrays)
     if arrays:
         raise BadFile("arrays that the description does not name")
-    if not isinstance(model, BaseEstimator):
-        raise BadFile("no estimator in the description")
+    if not isinstance(model, BaseEstimator) or not is_fitted(model):
+        raise BadFile("no fitted estimator in the description")
     return model
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
 
@@ -118,7 +120,7 @@ class Fitted:
     expected: str = "a fitted estimator"
 
     def accepts(self, value: Any) -> bool:
-        return type(value) is self.estimator
+        return type(value) is self.estimator and is_fitted(value)
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,14 @@ class Steps:
             return False
         pairs = all(isinstance(s, tuple) and len(s) == 2 and isinstance(s[0], str) for s in value)
         return pairs and all(isinstance(s[1], BaseEstimator) or s[1] in (None, "passthrough") for s in value)
+
+
+def is_fitted(model: BaseEstimator) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
 
 
 def fits(shape: tuple[int, ...], wanted: tuple[str | int, ...], sizes: dict[str, int]) -> bool:

@@ -1,6 +1,7 @@
 """What a model file may hold: every estimator, its parameters and fitted attributes, and what each of them must be.
 
-Loading sets nothing that is not listed here, so to keep a new estimator in files is to add its record to `RECORDS`.
+Loading sets nothing that is not listed here, so to keep a new estimator in files is to add its record to `RECORDS`
+(a search: to that of search_records.py).
 Shapes are written in letters: a letter stands for the same size wherever it occurs in one model, for example
 
     n rows of the training data    d features (columns of the kernel matrix, if that was given)
@@ -18,7 +19,19 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from . import auto, columns, core_model, core_search, core_vector, enclosing_ball, grnn, joint, manifold, structured
+from . import (
+    auto,
+    columns,
+    core_model,
+    core_search,
+    core_vector,
+    enclosing_ball,
+    grnn,
+    joint,
+    kernel_density,
+    manifold,
+    structured,
+)
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
 from .columns import ColumnEncoder
 from .kernels import HAS_GAMMA
@@ -181,6 +194,16 @@ def check_ball(model: Any) -> str | None:
     return "weights that do not sum to 1" if abs(model.dual_coef_.sum() - 1) > 1e-6 else None
 
 
+def check_density(model: Any) -> str | None:
+    """Class probabilities sum to 1, and so do the shares of the values of every feature and class."""
+    ends, total = model._bounds, np.r_[0.0, np.cumsum(model._shares)]
+    if ends[0] != 0 or ends[-1] != len(model._values) or len(ends) != 1 + model.bandwidth_.size:
+        return "values that do not go with its features and classes"
+    if abs(model.class_prior_.sum() - 1) > 1e-6 or np.any(np.abs(np.diff(total[ends]) - 1) > 1e-6):
+        return "shares that do not sum to 1"
+    return None if np.all(model.bandwidth_ > 0) else "a bandwidth of zero"
+
+
 def check_isomap(model: Any) -> str | None:
     """The map of new rows must lead from the training rows to their coordinates."""
     inside = model.grnn_.n_features_in_ == model.n_features_in_ and model.grnn_._y.shape[1] == model.n_components_
@@ -251,6 +274,15 @@ GRNN = {
     "errors_": (Array(("k",)),),
     "_score_type": PROTOTYPES["_score_type"],
 }
+DENSITY = {
+    **INPUT,
+    "classes_": (Labels("T"),),
+    "class_prior_": (Array(("T",), least=0.0),),
+    "bandwidth_": (Array(("T", "d"), least=0.0),),
+    "_values": (Array(("V",)),),
+    "_shares": (Array(("V",), least=0.0),),
+    "_bounds": (Array(("B",), ("int64",), least=0, increasing=True),),
+}
 OPTIONAL = ("feature_names_in_",)
 
 
@@ -315,6 +347,7 @@ RECORDS = {
     "SupervisedIsomap": Record(
         manifold.SupervisedIsomap, manifold.CONSTRAINTS, ISOMAP, optional=(*OPTIONAL, "classes_"), check=check_isomap
     ),
+    "KernelDensityNB": Record(kernel_density.KernelDensityNB, kernel_density.CONSTRAINTS, DENSITY, check=check_density),
     "ColumnEncoder": Record(
         ColumnEncoder,
         columns.CONSTRAINTS,

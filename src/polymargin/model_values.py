@@ -6,7 +6,7 @@ JSON values stand for themselves, except objects, which have one key that says w
     {"array": number}   {"csr": [data, indices, indptr, shape, "array" | "matrix"]}   {"labels": [type, list]}
     {"scalar": [type, value]}   {"float": "inf" | "-inf" | "nan"}   {"tuple": list}   {"dict": [[key, value], ...]}
 
-Decoding builds only the estimators of model_records.py, sets only the attributes listed there, and checks each of them.
+Decoding builds only the estimators of search_records.py, sets only the attributes listed there, and checks them all.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from .checks import quoted
-from .model_kinds import NUMBERS, accepted
-from .model_records import RECORDS
+from .model_kinds import NUMBERS, accepted, is_fitted
+from .search_records import RECORDS
 
 
 class BadFile(ValueError):
@@ -74,11 +73,12 @@ def encode_estimator(model: BaseEstimator, arrays: list[np.ndarray], where: str)
         raise ValueError(
             f"a model file expected one of {quoted(RECORDS)}, and found {type(model).__module__}.{name}: {advice}"
         )
-    check_is_fitted(model)
-    fitted = {k: getattr(model, k) for k in RECORDS[name].fitted if hasattr(model, k)}
-    for k, derive in RECORDS[name].derived.items():
-        with contextlib.suppress(AttributeError):  # not every model has it
-            fitted[k] = derive(model)
+    fitted: dict[str, Any] = {}
+    if is_fitted(model):  # the estimator of a search is not
+        fitted = {k: getattr(model, k) for k in RECORDS[name].fitted if hasattr(model, k)}
+        for k, derive in RECORDS[name].derived.items():
+            with contextlib.suppress(AttributeError):  # not every model has it
+                fitted[k] = derive(model)
     return [
         name,
         {k: encode(v, arrays, f"{where}({k}=...)") for k, v in model.get_params(deep=False).items()},
@@ -161,6 +161,8 @@ def decode_estimator(name: str, parameters: dict, fitted: dict, arrays: dict[int
         if k not in record.parameters or not accepted(record.parameters[k], v, {}):
             raise BadFile(f"{name} with an unknown or impossible parameter {k}")
     model = record.estimator(**values)
+    if not fitted:
+        return model
     sizes: dict[str, int] = {}
     values = {k: decode(v, arrays) for k, v in fitted.items()}
     for k in values:
