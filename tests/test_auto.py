@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import AutoSVC, JointSVC, PairwiseSVC, load_model, save_model
 from polymargin.auto import MANY_CLASSES, REDUCTIONS, machine_named
-from polymargin.auto_grid import sample_of, steadiest
+from polymargin.auto_grid import around, climb, held_out, sample_of, steadiest
 from polymargin.machines import MACHINES
 from polymargin.probabilities import confidence, softmax, temperature
 
@@ -123,6 +123,58 @@ def test_equal_scores_go_to_the_middle_of_the_plateau():
     params = [{"C": c, "gamma": g} for c in C for g in gamma]
     score = [1.0 if 1 < p["C"] < 5 and 1 < p["gamma"] < 5 else 0.5 for p in params]
     assert steadiest({"params": params, "mean_test_score": score}) == {"C": 3.0, "gamma": 3.0}
+
+
+def test_neighbours():
+    grid = 2.0 ** np.arange(6)
+    np.testing.assert_array_equal(around(grid, 4.0, 1), [2, 4, 8])
+    np.testing.assert_array_equal(around(grid, 1.0, 2), [1, 2, 4])
+    np.testing.assert_array_equal(around(grid, 32.0, 2), [8, 16, 32])
+
+
+def test_climbing():
+    C = gamma = 2.0 ** np.arange(8)
+    tried = []
+
+    def right(c, g, top=(32.0, 8.0), rows=1000):
+        """The share of right rows falls with every step from the top."""
+        tried.append((c, g))
+        steps = abs(np.log2(c / top[0])) + abs(np.log2(g / top[1]))
+        return np.arange(rows) < rows * (0.9 - 0.05 * steps)
+
+    point, score, n = climb(right, C, gamma, (2.0, 2.0))
+    assert point == (32.0, 8.0) and score == 0.9 and n == len(tried) == len(set(tried))
+    assert climb(right, C[:4], gamma, (2.0, 2.0))[0] == (8.0, 8.0)  # the edge of the grid
+    # Of 1,000 rows 2 more are no reason to move, if they are the only ones that changed they are.
+    rng = np.random.default_rng(0)
+    noise = {c: rng.random(1000) < 0.9 for c in C}
+    equal = climb(lambda c, g: noise[c], C, gamma[:1], (8.0, 1.0))
+    assert equal[0][0] == 8.0 or noise[equal[0][0]].sum() - noise[8.0].sum() > 10
+    left = iter([np.zeros(9, bool), np.ones(9, bool), None])
+    assert climb(lambda c, g: next(left), C, gamma, (8.0, 8.0)) == ((8.0, 16.0), 1.0, 2)  # out of time after two
+    assert climb(lambda c, g: None, C, gamma, (8.0, 8.0))[2] == 0
+
+
+def test_held_out_rows_until_the_time_is_up():
+    X, y = load_iris(return_X_y=True)
+    parts = (X[::2], y[::2]), (X[1::2], y[1::2])
+    machine = lambda C, gamma: PairwiseSVC(C=C, gamma=gamma)  # noqa: E731
+    found = held_out(machine, *parts, np.inf)(1.0, 0.1)
+    np.testing.assert_array_equal(found, machine(1.0, 0.1).fit(*parts[0]).predict(X[1::2]) == y[1::2])
+    assert held_out(machine, *parts, 0.0)(1.0, 0.1) is None
+
+
+def test_more_rows_are_asked_about_the_neighbours(monkeypatch):
+    monkeypatch.setattr("polymargin.auto.FIRST_ROWS", 150)
+    monkeypatch.setattr("polymargin.auto.TUNING_ROWS", 400)
+    X, y = load_digits(return_X_y=True)
+    model = AutoSVC().fit(X[:1200], y[:1200])
+    first, last = [line for line in model.explain_choices_ if line.startswith("C =")]
+    assert "in 5 folds of" in first and "240 rows held out of 1200" in last
+    assert f"C = {model.best_params_['C']:.4g}" in last and f"accuracy {model.cv_score_:.4f}" in last
+    assert model.score(X[1200:], y[1200:]) > 0.94
+    asked = AutoSVC(C=10.0, gamma=0.02).fit(X[:1200], y[:1200])  # nothing to climb to
+    assert asked.best_params_ == {"C": 10.0, "gamma": 0.02}
 
 
 def test_sample_keeps_every_class(seed):

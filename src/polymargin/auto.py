@@ -6,32 +6,31 @@ Every choice follows a rule that is written down here once; `explain_choices_` s
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .auto_grid import PATTERN_C, PATTERN_GAMMA, sample_of, steadiest, take
+from .auto_grid import PATTERN_C, PATTERN_GAMMA, around, climb, held_out, sample_of, search, steadiest, take
 from .checks import NONE, POSITIVE, RUN, Name, Number, check_classes, check_parameters
 from .columns import ColumnEncoder, _plain
 from .core_vector import CoreVectorSVC
 from .joint import JointSVC
 from .machines import MACHINES
-from .probabilities import confidence, softmax, temperature
+from .probabilities import confidence, softmax, temperature, unseen
 from .progress import logger
 from .reductions import OneVsRestSVC, PairwiseSVC
-from .search_cv import KernelSearchCV
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
 MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
-TUNING_ROWS = 4000  # C and gamma of the best model hardly move with more rows
-FIRST_ROWS = 1000  # the scaling is chosen on so many
+FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on so many
+TUNING_ROWS = 8000  # their neighbours on so many
+CALIBRATION_ROWS = 4000
+LAST_ROWS = 20_000  # and last the neighbours of the best on so many
 
 REDUCTIONS = {"pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC}
 
@@ -65,7 +64,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     C, gamma : float or "auto", default="auto"
         A number is taken as it is; gamma counts in the scaled columns.
     cv : int, default=5
-        Folds for tuning and calibration; fewer where a class has fewer rows.
+        Folds for tuning.
     calibrate : bool, default=True
         Fit the temperature of the probabilities on held-out folds.
     class_weight : dict or "balanced", default=None
@@ -92,7 +91,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     best_params_ : dict
         C and gamma.
     cv_score_ : float
-        Accuracy in cross-validation at `best_params_`, None if nothing was tuned.
+        Accuracy in cross-validation at `best_params_`, for more than 8,000 rows on a fifth of them that was held out;
+        None if nothing was tuned.
     temperature_ : float
         What scores are divided by before they become probabilities.
     explain_choices_ : list of str
@@ -174,10 +174,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
 
         name = self._choose_machine(len(y), len(self.classes_))
         sample = sample_of(index, TUNING_ROWS, rng)
-        interrupted = False
         self.encoder_ = ColumnEncoder().fit(X)
         self.best_params_ = {"C": 10.0, "gamma": 1.0 / max(self.encoder_.transform(take(X, [0])).shape[1], 1)}
-        self.cv_score_ = None
+        self.cv_score_, interrupted = None, False
         try:
             self._tune(name, X, index, sample, deadline, rng)
         except KeyboardInterrupt:
@@ -189,7 +188,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         try:
             self.machine_.fit(self.encoder_.transform(take(X, rows)), y[rows])
             if self.calibrate and not interrupted:
-                self._calibrate(X, y, sample, deadline)
+                self._calibrate(X, y, sample, deadline, rng)
         finally:
             self.feature_names_out_ = self.encoder_.get_feature_names_out()
             self.fit_seconds_ = time.monotonic() - begin
@@ -234,10 +233,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         return machine_named(name, C=C, gamma=gamma, **run)
 
     def _tune(self, name: str, X: Any, index: np.ndarray, sample: np.ndarray, deadline: float, rng: Any) -> None:
-        """The scaling on few rows, then C and gamma on more, in the half of the time that is theirs."""
+        """The scaling and a first point on few rows, then its neighbours on more and more rows."""
         begin = time.monotonic()
-        first = sample[np.sort(rng.permutation(len(sample))[:FIRST_ROWS])] if len(sample) > FIRST_ROWS else sample
-        first = first[np.bincount(index[first])[index[first]] >= 2]
+        first = self._some(index, sample, FIRST_ROWS, rng)
         if len(np.unique(index[first])) < 2:
             self._say("C and gamma: the usual ones, because no two classes have two rows each to tune with.")
             return
@@ -245,7 +243,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         for scaling in ("column", "common"):
             encoder = ColumnEncoder(scaling).fit(X)
             Z = encoder.transform(take(X, first))
-            tried[scaling] = (self._search(name, Z, index[first], deadline), encoder)
+            tried[scaling] = (self._search(name, Z, index[first], *self._grid(Z.shape[1]), deadline), encoder)
             if sp.issparse(Z) or np.allclose(encoder.scale_, encoder.scale_[:1]):
                 break
             if time.monotonic() - begin > 0.25 * (deadline - begin):
@@ -260,61 +258,69 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         else:
             self._say(f"Scaling: {scaling}.")
         self._keep(found)
-        seconds, size = found.search_seconds_, len(first)
+        grid, rows = self._grid(Z.shape[1]), first
         room = 0.5 * max(deadline - time.monotonic(), 0.0)
-        larger = int(min(len(sample), size * np.sqrt(room / max(seconds, 1e-3)) if np.isfinite(room) else np.inf))
-        if larger > 1.5 * size:
-            rows = sample if larger == len(sample) else sample[np.sort(rng.permutation(len(sample))[:larger])]
-            rows = rows[np.bincount(index[rows])[index[rows]] >= 2]
-            found = self._search(name, self.encoder_.transform(take(X, rows)), index[rows], deadline)
-            self._keep(found)
+        ratio = np.sqrt(room / max(found.search_seconds_, 1e-3)) if np.isfinite(room) else np.inf
+        larger = int(min(len(sample), len(first) * ratio))
+        if larger > 1.5 * len(first):
+            rows = self._some(index, sample, larger, rng)
+            near = [around(v, self.best_params_[k], 2) for k, v in zip(("C", "gamma"), grid, strict=True)]
+            self._keep(self._search(name, self.encoder_.transform(take(X, rows)), index[rows], *near, deadline))
         C, gamma, score = self.best_params_["C"], self.best_params_["gamma"], self.cv_score_
         self._say(
-            f"C = {C:.4g} and gamma = {gamma:.4g}: the best of the grid, accuracy {score:.4f} in {self._folds} folds."
+            f"C = {C:.4g} and gamma = {gamma:.4g}: the best of the grid, accuracy {score:.4f} in {self.cv} folds of "
+            f"{len(rows)} rows."
         )
+        if len(rows) == len(sample) < len(index) and max(map(len, grid)) > 1:
+            self._climb(name, X, index, grid, deadline, rng)
 
-    def _search(self, name: str, Z: Any, index: np.ndarray, deadline: float) -> Any:
-        """The grid, in at most a third of the time that is left; what it did not come to has no score."""
-        d = Z.shape[1]
+    def _some(self, index: np.ndarray, sample: np.ndarray, most: int, rng: Any) -> np.ndarray:
+        """At most so many rows of a sample, without classes that have one row."""
+        some = sample[np.sort(rng.permutation(len(sample))[:most])] if len(sample) > most else sample
+        return some[np.bincount(index[some])[index[some]] >= 2]
+
+    def _grid(self, d: int) -> tuple[np.ndarray, np.ndarray]:
         C = PATTERN_C if self.C == "auto" else np.array([float(self.C)])
-        gamma = PATTERN_GAMMA / d if self.gamma in ("auto", "scale") else np.array([float(self.gamma)])
-        smallest = int(np.bincount(index)[np.unique(index)].min())
-        self._folds = max(2, min(self.cv, smallest))
-        cv = StratifiedKFold(self._folds, shuffle=True, random_state=self.random_state)
-        begin = time.monotonic()
-        limit = None if np.isinf(deadline) else max((deadline - begin) / 3, 0.5)
-        search = KernelSearchCV(
-            self._machine(name, 1.0, 1.0), C=C, gamma=gamma, cv=cv, refit=False, n_jobs=self.n_jobs, time_limit=limit
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            search.fit(Z, index)
-        search.search_seconds_ = time.monotonic() - begin
-        return search
+        return C, PATTERN_GAMMA / d if self.gamma in ("auto", "scale") else np.array([float(self.gamma)])
 
-    def _keep(self, search: Any) -> None:
-        self.best_params_ = steadiest(search.cv_results_)
-        self.cv_score_ = float(search.best_score_)
+    def _search(self, name: str, Z: Any, index: np.ndarray, C: Any, gamma: Any, deadline: float) -> Any:
+        limit = (deadline - time.monotonic()) / 3
+        return search(self._machine(name, 1.0, 1.0), Z, index, C, gamma, self.cv, self.random_state, limit)
+
+    def _keep(self, found: Any) -> None:
+        self.best_params_ = steadiest(found.cv_results_)
+        self.cv_score_ = float(found.best_score_)
+
+    def _climb(self, name: str, X: Any, index: np.ndarray, grid: tuple, deadline: float, rng: Any) -> None:
+        """Neighbours of the point on a fifth of many rows, trained on the others: more rows bear a larger gamma."""
+        rows = sample_of(index, LAST_ROWS, rng)
+        held = rng.permutation(len(rows)) < len(rows) // 5
+        parts = [(self.encoder_.transform(take(X, rows[part])), index[rows[part]]) for part in (~held, held)]
+        end = time.monotonic() + (deadline - time.monotonic()) / 3
+        right = held_out(lambda C, gamma: self._machine(name, C, gamma, end), *parts, end)
+        start = self.best_params_["C"], self.best_params_["gamma"]
+        (C, gamma), score, tried = climb(right, *grid, start)
+        if tried:
+            self.best_params_, self.cv_score_ = {"C": C, "gamma": gamma}, score
+            self._say(
+                f"C = {C:.4g} and gamma = {gamma:.4g}: the best of {tried} neighbours, accuracy {score:.4f} on "
+                f"{held.sum()} rows held out of {len(rows)}."
+            )
 
     # --- probabilities ---
 
-    def _calibrate(self, X: Any, y: np.ndarray, sample: np.ndarray, deadline: float) -> None:
+    def _calibrate(self, X: Any, y: np.ndarray, sample: np.ndarray, deadline: float, rng: Any) -> None:
         """The temperature with the largest likelihood of rows that the machine had not seen."""
-        y = y[sample]
-        counts = {c: int(n) for c, n in zip(*np.unique(y, return_counts=True), strict=True)}
-        rows = np.flatnonzero([counts[c] >= 2 for c in y])
-        if len(rows) < 10 or len(np.unique(y[rows])) < len(self.classes_) or time.monotonic() > deadline:
+        index = np.searchsorted(self.classes_, y)
+        rows = self._some(index, sample, CALIBRATION_ROWS, rng)
+        if len(rows) < 10 or len(np.unique(index[rows])) < len(self.classes_) or time.monotonic() > deadline:
             self._say("Probabilities: not calibrated, because the rows or the time were too few.")
             return
-        Z, y = self.encoder_.transform(take(X, sample[rows])), y[rows]
-        folds = max(2, min(3, min(counts.values())))
-        scores, at = [], []
-        for train, test in StratifiedKFold(folds, shuffle=True, random_state=self.random_state).split(y, y):
-            model = clone(self.machine_).fit(Z[train], y[train])
-            scores.append(confidence(model, Z[test]))
-            at.append(np.searchsorted(self.classes_, y[test]))
-        self.temperature_ = temperature(np.vstack(scores), np.concatenate(at))
-        self._say(f"Probabilities: scores divided by {self.temperature_:.3g}, fitted on {len(y)} held-out rows.")
+        folds = max(2, min(3, int(np.bincount(index[rows]).min())))
+        splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state).split(rows, y[rows])
+        Z = self.encoder_.transform(take(X, rows))
+        self.temperature_ = temperature(*unseen(self.machine_, Z, y[rows], splits))
+        self._say(f"Probabilities: scores divided by {self.temperature_:.3g}, fitted on {len(rows)} held-out rows.")
 
     # --- use ---
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import time
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+
+from .search_cv import KernelSearchCV
 
 PATTERN_C = 2.0 ** np.arange(-2, 13, 2)
 PATTERN_GAMMA = 2.0 ** np.arange(-8, 7, 2)  # times 1 / (number of columns)
@@ -23,6 +30,84 @@ def steadiest(results: Any) -> dict[str, float]:
     near = sum(w[i] * w[j] * near[i : i + len(C), j : j + len(gamma)] for i in range(5) for j in range(5))
     i, j = np.unravel_index(np.argmax(np.where(F.max() - 1e-12 <= F, near, -np.inf)), F.shape)
     return {"C": float(C[i]), "gamma": float(gamma[j])}
+
+
+def search(
+    machine: Any, Z: Any, index: np.ndarray, C: np.ndarray, gamma: np.ndarray, cv: int, seed: Any, limit: float
+) -> KernelSearchCV:
+    """The grid in at most so many seconds; what it did not come to has no score."""
+    folds = max(2, min(cv, int(np.bincount(index).max())))  # a class with fewer rows is not in every fold
+    splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    begin = time.monotonic()
+    found = KernelSearchCV(
+        machine, C=C, gamma=gamma, cv=splits, refit=False, n_jobs=machine.n_jobs, memory=machine.memory,
+        time_limit=None if np.isinf(limit) else max(limit, 0.5),
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        found.fit(Z, index)
+    found.search_seconds_ = time.monotonic() - begin
+    return found
+
+
+def around(values: np.ndarray, value: float, steps: int) -> np.ndarray:
+    """A value of a sorted list and its neighbours, so many on each side."""
+    at = int(np.argmin(np.abs(np.log(values / value))))
+    return values[max(0, at - steps) : at + steps + 1]
+
+
+def climb(
+    right: Callable[[float, float], np.ndarray | None], C: np.ndarray, gamma: np.ndarray, start: tuple[float, float]
+) -> tuple[tuple[float, float], float, int]:
+    """From a point of the grid to a better neighbour as long as there is one: the point, its accuracy, points tried.
+
+    `right(C, gamma)` says of every held-out row whether it is classified right; None that there is no time left. A
+    neighbour is better if it wins more rows than it loses by more than chance would let it: the root of their number.
+    """
+    seen: dict[tuple[int, int], np.ndarray | None] = {}
+
+    def tried(at: tuple[int, int]) -> np.ndarray | None:
+        if at not in seen:
+            seen[at] = right(C[at[0]], gamma[at[1]])
+        return seen[at]
+
+    at = tuple(int(np.argmin(np.abs(np.log(v / x)))) for v, x in zip((C, gamma), start, strict=True))
+    best, moved = tried(at), True
+    while moved and best is not None:
+        here, moved = at, False
+        for i, j in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+            near = (here[0] + i, here[1] + j)
+            if not (0 <= near[0] < len(C) and 0 <= near[1] < len(gamma)):
+                continue
+            found = tried(near)
+            if found is None:
+                moved = False
+                break
+            if found.sum() - best.sum() > np.sqrt(np.count_nonzero(found != best)):
+                at, best, moved = near, found, True
+    score = np.nan if best is None else float(best.mean())
+    return (float(C[at[0]]), float(gamma[at[1]])), score, sum(found is not None for found in seen.values())
+
+
+def held_out(
+    machine: Callable[[float, float], Any], train: tuple, test: tuple, end: float
+) -> Callable[[float, float], np.ndarray | None]:
+    """What `climb` asks: which test rows a machine of the training rows gets right, until the time is up."""
+    longest = 0.0
+
+    def right(C: float, gamma: float) -> np.ndarray | None:
+        nonlocal longest
+        begin = time.monotonic()
+        if begin + longest > end:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = machine(C, gamma).fit(*train).predict(test[0]) == test[1]
+        longest = max(longest, time.monotonic() - begin)
+        return found
+
+    return right
 
 
 def sample_of(index: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:

@@ -7,10 +7,12 @@ Dividing all scores by one number changes no order, so the largest probability a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from sklearn.base import clone
 
 
 def softmax(F: np.ndarray) -> np.ndarray:
@@ -41,6 +43,16 @@ def confidence(machine: Any, Z: Any) -> np.ndarray:
     rows = np.arange(len(S))
     S[rows, winner] = np.maximum(S[rows, winner], np.nextafter(S.max(axis=1), np.inf) + 1e-9)
     return S / (F.shape[1] - 1)
+
+
+def unseen(machine: Any, Z: Any, y: np.ndarray, splits: Iterable) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of rows that a copy of the machine was not trained on, and the numbers of their classes."""
+    scores, at = [], []
+    for train, test in splits:
+        model = clone(machine).fit(Z[train], y[train])
+        scores.append(confidence(model, Z[test]))
+        at.append(np.searchsorted(machine.classes_, y[test]))
+    return np.vstack(scores), np.concatenate(at)
 
 
 def temperature(F: np.ndarray, at: np.ndarray) -> float:
