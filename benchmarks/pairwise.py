@@ -1,14 +1,16 @@
-"""One-versus-one against its peers: python -m benchmarks.pairwise [names...] [--solvers ...] [--out results.csv]
+"""Reductions against their peers: python -m benchmarks.pairwise [names...] [--scheme ...] [--out results.csv]
 
 PairwiseSVC, scikit-learn's SVC, sklearnex's SVC in float64 and float32 and LIBSVM's own binding solve the same problem:
 the same rows, RBF kernel, C, gamma and tolerance (1e-3). Each runs in a process of its own, one after another, with a
-time limit. Times are medians where a call is short.
+time limit. Times are medians where a call is short. `--scheme rest` compares OneVsRestSVC with scikit-learn's
+OneVsRestClassifier of SVCs, `--scheme codes` OutputCodeSVC with its OutputCodeClassifier, a dense random code with as
+many columns; `cached` there is the same fit with too little memory for the kernel matrix.
 
 The floor of a fit is the time of the kernel values that it cannot do without, at the rate at which the core computes a
 kernel matrix of some of the rows: half of the matrix, or the rows of the support vectors in full where these are fewer.
 `floor x` is how many times that the fit took.
 
-    digits, letter, usps, mnist10k, mnist     real sets, scaled as in datasets.py; mnist10k has the first 10,000 rows
+    digits, letter, pendigits, usps, mnist10k, mnist     real sets, scaled as in datasets.py; mnist10k has the first 10,000 rows
     classes       20,000 rows, 50 features, ten classes of make_classification (20 informative features), standardised
     gaussians     100,000 rows of ten Gaussians in 5 dimensions, centres 6 from the origin
     circle        1,000 classes on a circle, 5 rows each
@@ -17,6 +19,7 @@ kernel matrix of some of the rows: half of the matrix, or the rows of the suppor
 import argparse
 import csv
 import datetime
+import functools
 import json
 import os
 import signal
@@ -64,6 +67,7 @@ def first(D, n):
 SETS = {
     "digits": (lambda: datasets.load("digits"), 10.0, 0.02),
     "letter": (lambda: datasets.load("letter"), 10.0, 2.0),
+    "pendigits": (lambda: datasets.load("pendigits"), 10.0, 1.0),
     "usps": (lambda: datasets.load("usps"), 10.0, 0.05),
     "mnist10k": (lambda: first(datasets.stored("mnist", 0, False), 10_000), 10.0, 0.02),
     "mnist": (lambda: datasets.stored("mnist", 0, False), 10.0, 0.02),
@@ -110,16 +114,65 @@ class Libsvm:
         return np.asarray(self.lib.svm_predict([], csr_matrix(X), self.model, "-q")[0])
 
 
+def rest(C, gamma, **run):
+    from polymargin import OneVsRestSVC
+
+    return OneVsRestSVC(C, gamma=gamma, **run)
+
+
+def sklearn_rest(C, gamma, n_jobs=1):
+    from sklearn.multiclass import OneVsRestClassifier
+
+    return OneVsRestClassifier(sklearn(C, gamma), n_jobs=n_jobs)
+
+
+def codes(C, gamma, **run):
+    from polymargin import OutputCodeSVC
+
+    return OutputCodeSVC(C, gamma=gamma, random_state=0, **run)
+
+
+class SklearnCodes:
+    def __init__(self, C, gamma, n_jobs=1):
+        self.svc, self.n_jobs = sklearn(C, gamma), n_jobs
+
+    def fit(self, X, y):
+        from sklearn.multiclass import OutputCodeClassifier
+
+        T = len(np.unique(y))
+        size = np.ceil(10 * np.log2(T)) / T
+        self.model = OutputCodeClassifier(self.svc, code_size=size, random_state=0, n_jobs=self.n_jobs).fit(X, y)
+        self.estimators_ = self.model.estimators_
+        return self
+
+    def predict(self, X):
+        return self.model.predict(X)
+
+
 OURS = "polymargin"
-SOLVERS = {
-    OURS: ("float32", ours),
-    "sklearn": ("float64", sklearn),
-    "onedal-32": ("float32", onedal),
-    "onedal-64": ("float64", onedal),
-    "libsvm": ("float64", Libsvm),
+SCHEMES = {
+    "pairs": {
+        OURS: ("float32", ours),
+        "sklearn": ("float64", sklearn),
+        "onedal-32": ("float32", onedal),
+        "onedal-64": ("float64", onedal),
+        "libsvm": ("float64", Libsvm),
+    },
+    "rest": {
+        OURS: ("float32", rest),
+        "cached": ("float32", functools.partial(rest, memory="400MB")),
+        "sklearn": ("float64", sklearn_rest),
+        "sklearn-all": ("float64", functools.partial(sklearn_rest, n_jobs=-1)),
+    },
+    "codes": {
+        OURS: ("float32", codes),
+        "cached": ("float32", functools.partial(codes, memory="400MB")),
+        "sklearn": ("float64", SklearnCodes),
+        "sklearn-all": ("float64", functools.partial(SklearnCodes, n_jobs=-1)),
+    },
 }
 FIELDS = (
-    *("date", "dataset", "n", "n_test", "d", "classes", "solver", "C", "gamma", "status", "reason"),
+    *("date", "dataset", "n", "n_test", "d", "classes", "scheme", "solver", "C", "gamma", "status", "reason"),
     *("fit_seconds", "fit_runs", "predict_seconds", "predict_runs", "rows_per_second", "accuracy", "n_support"),
     *("gap", "steps", "stop", "cpu_seconds", "kernel_values", "floor_seconds", "cpu", "cores", "versions"),
 )
@@ -141,19 +194,19 @@ def floor_seconds(D, gamma, n_support):
     return min(seconds) * min(n * n / 2, n_support * n) / (len(some) ** 2 / 2)
 
 
-def measure(name, solver):
+def measure(name, scheme, solver):
     """In the child: reports as lines of JSON."""
 
     def report(facts):
         print(json.dumps(facts), flush=True)
 
     make, C, gamma = SETS[name]
-    D, (dtype, build) = make(), SOLVERS[solver]
+    D, (dtype, build) = make(), SCHEMES[scheme][solver]
     n, d = D.X_train.shape
     report(dict(n=n, n_test=len(D.y_test), d=d, classes=D.n_classes))
     model = build(C, gamma)
     objective.evaluate(model, D, dtype, report)
-    if solver == OURS:
+    if hasattr(model, "n_kernel_evals_"):
         X = np.ascontiguousarray(D.X_train, dtype=dtype)
         start = time.process_time()
         model.fit(X, D.y_train)
@@ -161,8 +214,8 @@ def measure(name, solver):
         report({"floor_seconds": floor_seconds(D, gamma, len(model.support_))})
 
 
-def child(name, solver, limit):
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.pairwise", "--child", name, solver]
+def child(name, scheme, solver, limit):
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.pairwise", "--child", name, scheme, solver]
     process = subprocess.Popen(
         command, cwd=Path(__file__).parent.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -205,9 +258,10 @@ def show(results, console):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pairwise", description="one-versus-one and its peers")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pairwise", description="reductions and their peers")
     parser.add_argument("names", nargs="*", help=f"data sets; default: {' '.join(SETS)}")
-    parser.add_argument("--solvers", default=",".join(SOLVERS), help="comma-separated, of %(default)s")
+    parser.add_argument("--scheme", choices=list(SCHEMES), default="pairs", help="of %(choices)s (%(default)s)")
+    parser.add_argument("--solvers", help="comma-separated; default: all of the scheme")
     parser.add_argument("--limit", type=float, default=600, help="seconds for one solver on one set (600)")
     parser.add_argument("--out", type=Path, default=Path("pairwise.csv"), help="CSV that rows are appended to")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
@@ -218,10 +272,10 @@ def main():
     here = {"date": datetime.datetime.now().isoformat(timespec="seconds"), **this_computer()}
     for name in args.names or SETS:
         results = {}
-        for solver in args.solvers.split(","):
+        for solver in args.solvers.split(",") if args.solvers else SCHEMES[args.scheme]:
             console.print(f"[dim]{name}: {solver} ...[/dim]")
-            facts = {"dataset": name, "solver": solver, "C": SETS[name][1], "gamma": SETS[name][2]}
-            results[solver] = {**facts, **child(name, solver, args.limit)}
+            facts = {"dataset": name, "scheme": args.scheme, "solver": solver, "C": SETS[name][1], "gamma": SETS[name][2]}
+            results[solver] = {**facts, **child(name, args.scheme, solver, args.limit)}
             new = not args.out.exists()
             with args.out.open("a", newline="") as f:
                 writer = csv.DictWriter(f, FIELDS, extrasaction="ignore")

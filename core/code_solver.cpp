@@ -16,6 +16,7 @@ constexpr Index kPolished = 256;  // up to so many rows a solved problem is carr
 constexpr double kPolishedTol = 1e-12;
 constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
 constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
+constexpr Index kLeastRows = 64;     // of a cache
 
 ColumnSolution at_start(const Coefficients& start, Index column, Status status) {
   const Span<const Index> at = start.rows(column);
@@ -46,8 +47,7 @@ class Columns {
         out_(problem.columns()) {}
 
   std::vector<ColumnSolution> run() {
-    const bool alone = shared_.K && shared_.K->serial() && !shared_.gram.values;  // a callable has one caller
-    std::vector<Worker> workers(alone ? 1 : std::min<Index>(team_.size(), p_.columns()));
+    std::vector<Worker> workers(at_a_time(p_, team_.size(), shared_.K && shared_.K->serial() && !shared_.gram.values));
     const Index n = static_cast<Index>(workers.size());
     Solution state;
     while (n_done_ < p_.columns()) {
@@ -142,14 +142,22 @@ Hold worth_holding(const CodeProblem& p, double bytes, double memory, int thread
   bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
   for (Index l = 0; l < p.columns() && pairs; ++l) pairs = p.column(l).size == 2;
   if (gram <= memory && (!pairs || gram <= kSmallGram)) return Hold::all;
-  if (!pairs) return Hold::nothing;
+  auto wants_rows = [&](Index l) {
+    Index m = 0;
+    for (Index entry : p.column(l)) m += p.size(entry);
+    return shares_rows(p, m, p.column(l).size);
+  };
+  Hold otherwise = Hold::nothing;
+  for (Index l = 0; l < p.columns() && rows_that_fit(p, bytes, memory) >= kLeastRows; ++l)
+    if (wants_rows(l)) otherwise = Hold::rows;
+  if (!pairs) return otherwise;
   double own = 0, largest = 0;
   for (Index c = 0; c < p.classes(); ++c) {
     const double size = static_cast<double>(p.segments[c + 1] - p.segments[c]);
     own += bytes * size * size, largest = std::max(largest, size);
   }
   const bool whole = 2 * largest <= kWholePair && own + 2 * bytes * threads * largest * largest <= memory;
-  return whole ? Hold::classes : Hold::nothing;
+  return whole ? Hold::classes : otherwise;
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 // Solves all columns of a code (code_problem.hpp): each by one thread, side by side on shared kernel values.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "code_problem.hpp"
@@ -18,9 +19,19 @@ struct Coefficients {
 };
 
 // What is worth holding for all columns: the whole matrix, the block of each class with itself (then the columns are
-// pairs), or nothing.
-enum class Hold { all, classes, nothing };
+// pairs), rows as they are asked for, or nothing.
+enum class Hold { all, classes, rows, nothing };
 Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double memory, int threads, bool serial);
+
+// Columns that are solved at a time; a serial kernel has one caller.
+inline Index at_a_time(const CodeProblem& problem, int threads, bool serial) {
+  return serial ? 1 : std::min<Index>(threads, problem.columns());
+}
+// Rows of the problem that are cached: half of the memory is for active sets, and a tenth for the first of them.
+inline Index rows_that_fit(const CodeProblem& problem, double bytes_per_value, double memory) {
+  const double n = static_cast<double>(problem.rows());
+  return static_cast<Index>(std::min(n, 0.4 * memory / (bytes_per_value * n)));
+}
 
 // Columns that were not begun: the start as it is.
 std::vector<ColumnSolution> unsolved(const CodeProblem& problem, const Coefficients& start, Status status);

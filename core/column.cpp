@@ -1,7 +1,7 @@
 #include "column.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 
 #include "tile.hpp"
 
@@ -9,9 +9,15 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kFirstSet = 1024;  // least size of the first active set
 constexpr Index kStrip = 256;      // rows computed together
 constexpr Index kIdleStages = 50;  // without progress
+
+// Room for n values; a vector that only grows is not filled anew.
+template <class T>
+T* room(std::vector<T>& v, Index n) {
+  if (static_cast<Index>(v.size()) < n) v.resize(static_cast<std::size_t>(n));
+  return v.data();
+}
 
 // Bias, objectives and violation from the variables of a whole column and their gradient Kb + Rb - y.
 void certify(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
@@ -41,6 +47,13 @@ void certify(const std::vector<double>& y, const std::vector<double>& upper, con
 
 }  // namespace
 
+std::vector<Index> first_rows(Index m, Index most) {
+  const Index take = std::min(std::max(kFirstSet, m / 16), most), step = std::max<Index>(1, (m + take - 1) / take);
+  std::vector<Index> rows;
+  for (Index k = 0; k < m; k += step) rows.push_back(k);
+  return rows;
+}
+
 template <class T>
 void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
                       Span<const double> b) {
@@ -61,6 +74,8 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
     return;
   }
   active_ = true;
+  cache_ = shares_rows(p, m, entries.size) ? shared.cache : nullptr;
+  if (cache_) cache_->begin();
   first_set();
 }
 
@@ -92,7 +107,7 @@ void Column<T>::set_start(Span<const Index> at, Span<const double> b) {
     side[b_[k] > 0] += b_[k];
   }
   const double sum = side[0] + side[1];
-  if (sum == 0) return;
+  if (std::abs(sum) <= 1e-10 * (side[1] - side[0])) return;  // rounding: what is at a bound shall stay there
   const bool heavy = sum > 0;
   const double scale = -side[!heavy] / side[heavy];
   for (double& x : b_)
@@ -135,7 +150,7 @@ void Column<T>::hold_pair(Index column) {
   const Span<const Index> rc = shared_->rows.sub(p_->segments[c], p_->segments[c + 1]);
   for (Index r = 0; r < na; r += kStrip) {
     const Index h = std::min(kStrip, na - r);
-    shared_->K->block(ra.sub(r, r + h), rc, across + r * nc, nc);
+    block(ra.sub(r, r + h), rc, across + r * nc, nc);
     tile_ops<T>().transpose(across + r * nc, nc, h, nc, back + r, na);
   }
   smo_.problem.sizes = {na, nc};
@@ -167,7 +182,7 @@ ColumnSolution Column<T>::solution(double tol) {
 
 // --- the active set ---
 
-// Every so-manieth row of each class, and those of the start.
+// Every so-manieth row, and those of the start.
 template <class T>
 void Column<T>::first_set() {
   const Index m = static_cast<Index>(row_.size());
@@ -183,10 +198,10 @@ void Column<T>::first_set() {
   for (Index k = 0; k < m; ++k)
     if (b_[k] != 0) used.push_back(k), change.push_back(b_[k]);
   add_to_gradient(used, change);
-  set_.clear();
-  const Index take = std::min(std::max(kFirstSet, m / 16), most()), step = std::max<Index>(1, (m + take - 1) / take);
-  for (Index k = 0; k < m; ++k)
-    if (k % step == 0 || b_[k] != 0) set_.push_back(k);
+  const std::vector<Index> first = first_rows(m, most());
+  set_.clear(), n_used_ = 0;
+  std::set_union(first.begin(), first.end(), used.begin(), used.end(), std::back_inserter(set_));
+  from_sample_ = shared_->sample.values && m == p_->rows() && used.empty();
   in_stage_ = over_ = false;
   n_stages_ = n_idle_ = 0;
   best_ = closest_ = kBlocked;
@@ -230,13 +245,14 @@ bool Column<T>::closed(double tol) {
   auto excess = [&](Index k) {
     return std::max(can_grow(k) ? middle - g_[k] : -kBlocked, can_fall(k) ? g_[k] - middle : -kBlocked);
   };
-  std::vector<Index> used, bad;
+  std::vector<Index> used, low_ones, high_ones;  // the latter two violate the conditions
   for (Index k = 0; k < m; ++k) {
     if (excess(k) > 0.4 * tol)
-      bad.push_back(k);
+      (g_[k] < middle ? low_ones : high_ones).push_back(k);
     else if (b_[k] != 0)
       used.push_back(k);
   }
+  const Index n_low = static_cast<Index>(low_ones.size()), n_high = static_cast<Index>(high_ones.size());
   // Where not all fit, the worst come first, then free ones.
   auto keep = [](std::vector<Index>& list, Index size, auto key) {
     if (static_cast<Index>(list.size()) <= size) return;
@@ -244,13 +260,16 @@ bool Column<T>::closed(double tol) {
                      [&](Index a, Index b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
     list.resize(size);
   };
-  const bool all = static_cast<Index>(used.size() + bad.size()) <= most();
-  keep(bad, all ? std::max<Index>(2 * static_cast<Index>(set_.size()), kFirstSet) : most() / 2, excess);
-  keep(used, most() - static_cast<Index>(bad.size()),
+  // Some of either kind: steps need a pair.
+  const bool all = static_cast<Index>(used.size()) + n_low + n_high <= most();
+  const Index room = all ? std::max<Index>(2 * static_cast<Index>(set_.size()), kFirstSet) : most() / 2;
+  keep(low_ones, std::max(room / 2, room - n_high), excess);
+  keep(high_ones, std::max(room / 2, room - n_low), excess);
+  keep(used, most() - static_cast<Index>(low_ones.size() + high_ones.size()),
        [&](Index k) { return (can_grow(k) && can_fall(k) ? 1e6 : 0) + excess(k); });
-  set_ = used;
-  set_.insert(set_.end(), bad.begin(), bad.end());
-  std::sort(set_.begin(), set_.end());
+  set_ = used, n_used_ = static_cast<Index>(used.size());
+  for (const std::vector<Index>* ones : {&low_ones, &high_ones}) set_.insert(set_.end(), ones->begin(), ones->end());
+  std::sort(set_.begin(), set_.begin() + n_used_), std::sort(set_.begin() + n_used_, set_.end());
   return false;
 }
 
@@ -258,18 +277,20 @@ template <class T>
 void Column<T>::open_stage(double tol) {
   const std::size_t s = set_.size();
   stage_tol_ = std::max(0.7 * tol, n_stages_ == 0 ? 0.05 : 0.05 * violation_);
-  fill_square();
+  const bool given = from_sample_ && n_stages_ == 0;
+  if (!given) fill_square();
+  const T* values = given ? shared_->sample.values : square_.data();
   BinaryProblem<T>& q = smo_.problem;
   q.clear();
   q.sizes = {static_cast<Index>(s)};
-  q.blocks = {{square_.data(), static_cast<Index>(s)}};
+  q.blocks = {{values, static_cast<Index>(s)}};
   std::vector<const T*> rows;
   std::vector<double> coef, part(s, 0);
   for (std::size_t k = 0; k < s; ++k) {
     const Index v = set_[k];
     q.y.push_back(y_[v]), q.upper.push_back(upper_[v]), q.ridge.push_back(ridge_[v]);
     q.diagonal.push_back(diagonal_[v]), q.b.push_back(b_[v]);
-    if (b_[v] != 0) rows.push_back(square_.data() + k * s), coef.push_back(b_[v]);
+    if (b_[v] != 0) rows.push_back(values + k * s), coef.push_back(b_[v]);
   }
   // What the rows outside add to the gradient is in the linear term.
   steps<T>().add_rows(rows.data(), coef.data(), static_cast<Index>(rows.size()), 0, static_cast<Index>(s), part.data());
@@ -279,26 +300,47 @@ void Column<T>::open_stage(double tol) {
   ++n_stages_;
 }
 
-// Kernel values between all rows of the active set; rows that are kept are not computed again.
+// Kernel values between all rows of the active set: from kernel rows that are at hand, and the others are computed. The
+// first n_used_ of the set, who had their rows in the last stage, give the others what is between the two.
 template <class T>
 void Column<T>::fill_square() {
   const Index s = static_cast<Index>(set_.size());
-  square_.resize(static_cast<std::size_t>(s * s + kLanes));
-  std::vector<Index> columns(s), missing, places;
-  for (Index k = 0; k < s; ++k) columns[k] = data_[set_[k]];
-  for (Index k = 0; k < s; ++k) {
-    const T* row = kept_[set_[k]].get();
-    if (row)
-      for (Index l = 0; l < s; ++l) square_[k * s + l] = row[set_[l]];
-    else
-      missing.push_back(columns[k]), places.push_back(k);
-  }
-  std::vector<T> strip(static_cast<std::size_t>(std::min<Index>(kStrip, static_cast<Index>(missing.size())) * s));
-  for (Index r = 0; r < static_cast<Index>(missing.size()); r += kStrip) {
-    const Index h = std::min<Index>(kStrip, static_cast<Index>(missing.size()) - r);
-    shared_->K->block({missing.data() + r, h}, {columns.data(), s}, strip.data(), s);
-    for (Index k = 0; k < h; ++k) std::copy_n(strip.data() + k * s, s, square_.data() + places[r + k] * s);
-  }
+  room(square_, s * s + kLanes);
+  std::vector<Index> at(s), data(s), missing, wanted;
+  for (Index k = 0; k < s; ++k) at[k] = place(set_[k]), data[k] = data_[set_[k]];
+  std::vector<const T*> rows;
+  auto fill = [&](Index first, Index last) {  // these rows, from column `first` on
+    const Index width = s - first;
+    missing.clear(), wanted.clear();
+    for (Index r = first; r < last; r += strip()) {
+      const Index h = std::min(strip(), last - r);
+      find({set_.data() + r, h}, rows);
+      for (Index k = 0; k < h; ++k) {
+        T* out = square_.data() + (r + k) * s;
+        if (rows[k])
+          for (Index l = first; l < s; ++l) out[l] = rows[k][at[l]];
+        else
+          missing.push_back(r + k), wanted.push_back(data[r + k]);
+      }
+      release(rows);
+    }
+    const Index u = static_cast<Index>(missing.size());
+    for (Index r = 0; r < u; r += kStrip) {
+      const Index h = std::min(kStrip, u - r);
+      block({wanted.data() + r, h}, {data.data() + first, width}, room(strip_, h * width), width);
+      for (Index k = 0; k < h; ++k)
+        std::copy_n(strip_.data() + k * width, width, square_.data() + missing[r + k] * s + first);
+    }
+  };
+  fill(0, n_used_);
+  fill(n_used_, s);
+  tile_ops<T>().transpose(square_.data() + n_used_, s, n_used_, s - n_used_, square_.data() + n_used_ * s, s);
+}
+
+template <class T>
+void Column<T>::block(Span<const Index> rows, Span<const Index> columns, T* out, Index ld) const {
+  const KernelBlocks<T>& K = *shared_->K;
+  shared_->team ? K.block(rows, columns, out, ld, *shared_->team) : K.block(rows, columns, out, ld);
 }
 
 template <class T>
@@ -320,39 +362,76 @@ void Column<T>::close_stage() {
   add_to_gradient(changed, change);
 }
 
-// g += (K + R) change. Rows of variables with a coefficient are kept while the memory lasts: they will change again.
+// --- kernel rows: of the cache that columns share, or kept here ---
+
+template <class T>
+Index Column<T>::strip() const {
+  const double fit = 0.25 * shared_->memory / (double(b_.size()) * sizeof(T));
+  return static_cast<Index>(std::clamp(fit, 16.0, double(kStrip)));
+}
+
+// Rows of these variables as far as they are at hand, the others null.
+template <class T>
+void Column<T>::find(Span<const Index> variables, std::vector<const T*>& rows) {
+  rows.assign(variables.size, nullptr);
+  if (!cache_) {
+    for (Index k = 0; k < variables.size; ++k) rows[k] = kept_[variables[k]].get();
+    return;
+  }
+  held_.clear();
+  for (Index v : variables) held_.push_back(row_[v]);
+  cache_->find({held_.data(), variables.size}, rows);
+}
+
+// Rows of these variables, at most strip() of them. Without a cache they are kept while the memory lasts: a variable
+// with a coefficient will change again.
+template <class T>
+void Column<T>::fetch(Span<const Index> variables, std::vector<const T*>& rows) {
+  if (cache_) {
+    held_.clear();
+    for (Index v : variables) held_.push_back(row_[v]);
+    return cache_->fetch({held_.data(), variables.size}, rows, strip_);
+  }
+  find(variables, rows);
+  const Index m = static_cast<Index>(b_.size());
+  std::vector<Index> missing, data;
+  for (Index k = 0; k < variables.size; ++k)
+    if (!rows[k]) missing.push_back(k), data.push_back(data_[variables[k]]);
+  const Index u = static_cast<Index>(missing.size());
+  block({data.data(), u}, {data_.data(), m}, room(strip_, u * m), m);
+  for (Index k = 0; k < u; ++k) {
+    const T* row = rows[missing[k]] = strip_.data() + k * m;
+    const double bytes = double(m) * sizeof(T);
+    if (kept_bytes_ + bytes > 0.5 * shared_->memory) continue;
+    std::unique_ptr<T[]>& kept = kept_[variables[missing[k]]];
+    kept.reset(new T[m]);
+    std::copy_n(row, m, kept.get());
+    kept_bytes_ += bytes;
+  }
+}
+
+template <class T>
+void Column<T>::release(const std::vector<const T*>& rows) {
+  if (cache_) cache_->release({held_.data(), static_cast<Index>(held_.size())}, rows);
+}
+
+// g += (K + R) change
 template <class T>
 void Column<T>::add_to_gradient(const std::vector<Index>& changed, const std::vector<double>& change) {
   const Index m = static_cast<Index>(b_.size()), n = static_cast<Index>(changed.size());
-  std::vector<T> strip;
   std::vector<const T*> rows;
-  for (Index r = 0; r < n; r += kStrip) {
-    const Index h = std::min(kStrip, n - r);
-    std::vector<Index> missing, places;
-    rows.assign(h, nullptr);
-    for (Index k = 0; k < h; ++k) {
-      g_[changed[r + k]] += ridge_[changed[r + k]] * change[r + k];
-      rows[k] = kept_[changed[r + k]].get();
-      if (!rows[k]) missing.push_back(data_[changed[r + k]]), places.push_back(k);
-    }
-    const Index u = static_cast<Index>(missing.size());
-    strip.resize(static_cast<std::size_t>(u * m));
-    shared_->K->block({missing.data(), u}, {data_.data(), m}, strip.data(), m);
-    for (Index k = 0; k < u; ++k) {
-      rows[places[k]] = strip.data() + k * m;
-      const double bytes = double(m) * sizeof(T);
-      if (kept_bytes_ + bytes > 0.5 * shared_->memory) continue;
-      std::unique_ptr<T[]>& row = kept_[changed[r + places[k]]];
-      row.reset(new T[m]);
-      std::copy_n(strip.data() + k * m, m, row.get());
-      kept_bytes_ += bytes;
-    }
+  for (Index r = 0; r < n; r += strip()) {
+    const Index h = std::min(strip(), n - r);
+    for (Index k = r; k < r + h; ++k) g_[changed[k]] += ridge_[changed[k]] * change[k];
+    fetch({changed.data() + r, h}, rows);
     constexpr Index tile = 2048;
     std::vector<const T*> shifted(h);
-    for (Index from = 0; from < m; from += tile) {
-      for (Index k = 0; k < h; ++k) shifted[k] = rows[k] + from;
-      steps<T>().add_rows(shifted.data(), change.data() + r, h, 0, std::min(tile, m - from), g_.data() + from);
+    for (Index from = 0, size; from < m; from += size) {  // variables whose values are adjacent in a row
+      for (size = 1; size < tile && from + size < m && place(from + size) == place(from) + size;) ++size;
+      for (Index k = 0; k < h; ++k) shifted[k] = rows[k] + place(from);
+      steps<T>().add_rows(shifted.data(), change.data() + r, h, 0, size, g_.data() + from);
     }
+    release(rows);
   }
 }
 

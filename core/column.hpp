@@ -3,7 +3,7 @@
 // Where its kernel values are held, or can be (the pairs of classes of one-versus-one need their block once), it is
 // one run of steps. A column of many rows works on an active set: it is solved there, then the gradient of all rows
 // shows which of them violate the optimality conditions, and they come in while rows at zero leave. Only rows with a
-// coefficient are ever computed in full.
+// coefficient are ever computed in full, and columns of many rows find there what other columns have computed.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include "code_problem.hpp"
 #include "column_smo.hpp"
 #include "kernel_rows.hpp"
+#include "shared_rows.hpp"
 
 namespace polymargin {
 
@@ -24,10 +25,28 @@ struct SharedValues {
   Block<T> gram;                          // between all rows, or null
   std::vector<std::unique_ptr<T[]>> own;  // between the rows of each class, or empty
   std::vector<double> diagonal;
-  double memory = 0;  // bytes for one column
+  SharedRows<T>* cache = nullptr;  // for columns with shares_rows, or null
+  Block<T> sample;                 // between the first_rows of a column of all rows, or null
+  Team* team = nullptr;            // for the blocks of the only column, or null
+  double memory = 0;               // bytes for one column
 };
 
 constexpr Index kWholePair = 6144;  // rows of a pair whose kernel values are all computed
+constexpr Index kFirstSet = 1024;   // least size of the first active set
+
+// Whether a column of m rows and so many classes takes kernel rows over all rows, which others have use for, too. Of
+// the rows of a pair of classes little is of use elsewhere.
+inline bool shares_rows(const CodeProblem& p, Index m, Index classes) {
+  return m > kFirstSet && (m == p.rows() || (classes > 2 && 4 * m >= p.rows()));
+}
+
+// Rows of an active set at most: its square takes half of the memory of a column.
+template <class T>
+Index most_rows(double memory) {
+  return std::max<Index>(64, static_cast<Index>(std::sqrt(0.5 * memory / sizeof(T))));
+}
+// The first active set of m rows without a start: every so-manieth.
+std::vector<Index> first_rows(Index m, Index most);
 
 template <class T>
 class Column {
@@ -62,12 +81,17 @@ class Column {
   void open_stage(double tol);
   void close_stage();
   void fill_square();
+  void block(Span<const Index> rows, Span<const Index> columns, T* out, Index ld) const;
+  void find(Span<const Index> variables, std::vector<const T*>& rows);
+  void fetch(Span<const Index> variables, std::vector<const T*>& rows);
+  void release(const std::vector<const T*>& rows);
+  Index strip() const;  // rows held together
+  Index place(Index v) const { return cache_ ? row_[v] : v; }  // of a variable in a held row
   void add_to_gradient(const std::vector<Index>& changed, const std::vector<double>& change);
   bool can_grow(Index k) const { return b_[k] < (y_[k] > 0 ? upper_[k] : 0); }
   bool can_fall(Index k) const { return b_[k] > (y_[k] > 0 ? 0 : -upper_[k]); }
   double level() const;
-  // Rows of the active set at most: its square takes half of the memory.
-  Index most() const { return std::max<Index>(64, static_cast<Index>(std::sqrt(0.5 * shared_->memory / sizeof(T)))); }
+  Index most() const { return most_rows<T>(shared_->memory); }
 
   const CodeProblem* p_ = nullptr;
   const SharedValues<T>* shared_ = nullptr;
@@ -81,8 +105,12 @@ class Column {
   bool active_ = false, in_stage_ = false, over_ = false;
   Index n_iter_ = 0, n_stages_ = 0, n_idle_ = 0;
   double violation_ = 0, stage_tol_ = 0, best_ = 0, closest_ = 0;
-  std::vector<Index> set_, data_;  // variables, increasing; data row of each variable
-  std::vector<T> square_;
+  std::vector<Index> set_, data_;  // variables, the first n_used_ with a coefficient; data row of each variable
+  Index n_used_ = 0;
+  std::vector<T> square_, strip_;
+  SharedRows<T>* cache_ = nullptr;          // where kernel rows come from, or null: then they are kept here
+  bool from_sample_ = false;
+  std::vector<Index> held_;                 // rows that are held in the cache
   std::vector<std::unique_ptr<T[]>> kept_;  // rows over all variables
   double kept_bytes_ = 0;
   Status stage_status_ = Status::solved;

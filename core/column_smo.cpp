@@ -91,9 +91,10 @@ double ColumnSmo<T>::objective() const {
 }
 
 template <class T>
-void ColumnSmo<T>::step() {
+bool ColumnSmo<T>::step() {
   const Steps<T>& pass = steps<T>();
   const Index i = range_.lowest;
+  if (i < 0) return false;
   const T gi = G_[i];
   Pick best;
   for (std::size_t q = 0; q < parts_.size(); ++q) {
@@ -103,6 +104,7 @@ void ColumnSmo<T>::step() {
     if (pick.at >= 0 && pick.key > best.key) best = pick, best.at += at;
   }
   const Index j = best.at;
+  if (j < 0) return false;
   const T kij = row(i, part_of_[j])[j - parts_[part_of_[j]].at];
   const double quad = std::max(double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(kij), kTiny);
   const double rise = high_[i] - b_[i], fall = b_[j] - low_[j];
@@ -122,6 +124,7 @@ void ColumnSmo<T>::step() {
   }
   ++n_iter_;
   exact_ = false;
+  return true;
 }
 
 template <class T>

@@ -54,7 +54,7 @@ class ColumnSmo {
         if (over) return end(n_iter_ >= max_iter ? Status::max_iter : Status::stalled);
       }
       if (n_iter_ % kPatience == kPatience - 1 && !more()) return false;
-      step();
+      if (!step()) return end(Status::stalled);
     }
   }
   // Makes problem.b and gradient() exact wherever the steps ended.
@@ -77,7 +77,7 @@ class ColumnSmo {
     status_ = status;
     return true;
   }
-  void step();
+  bool step();  // false where no pair of variables can be named: some kernel values are no numbers
   void refresh();
   void set(Index k) {
     up_[k] = b_[k] < high_[k] ? T(0) : T(kBlocked);

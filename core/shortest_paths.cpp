@@ -27,7 +27,7 @@ double median_length(const Graph& graph) {
 // until all buckets are empty.
 class Paths {
  public:
-  Paths(const Graph& graph, double width) : graph_(graph), scale_(width > 0 ? 1 / width : 1), buckets_(kBuckets) {}
+  Paths(const Graph& graph, double width) : graph_(graph), scale_(width > 1e-300 ? 1 / width : 1), buckets_(kBuckets) {}
 
   void from(Index source, double* distance) {
     std::fill(distance, distance + graph_.size(), kFar);

@@ -2,11 +2,15 @@
 // takes no task and delays nobody, so a loaded machine costs what it must and no more. (An OpenMP region ends only after every
 // one of its threads has been there.)
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,8 +21,14 @@ namespace polymargin {
 
 class Team {
  public:
+  // More threads than the machine runs at once, or than the system gives, are of no use: then there are fewer.
   explicit Team(int threads) {
-    for (int k = 1; k < threads; ++k) helpers_.emplace_back([this] { help(); });
+    if (threads < 1) throw std::invalid_argument("n_jobs must be at least 1, got " + std::to_string(threads));
+    threads = std::min(threads, std::max(64, static_cast<int>(std::thread::hardware_concurrency())));
+    try {
+      for (int k = 1; k < threads; ++k) helpers_.emplace_back([this] { help(); });
+    } catch (const std::system_error&) {
+    }
   }
   ~Team() {
     {

@@ -66,7 +66,8 @@ HeldData data_of(nb::handle h, const char* name) {
     check_vector(held.x, "CSR values");
     check_vector(held.indices, "CSR indices");
     check_vector(held.indptr, "CSR indptr");
-    X.d = nb::cast<Index>(parts[3]);
+    X.d = as<Index>(parts[3], "the number of features of a CSR matrix", "an integer");
+    if (X.d < 0) refuse("the number of features of a CSR matrix must be at least 0");
     X.wide = wide_floats(held.x, "CSR values");
     X.wide_index = wide_integers(held.indices, "CSR indices");
     if (wide_integers(held.indptr, "CSR indptr") != X.wide_index)
@@ -108,6 +109,29 @@ void check_indices(Span<const Index> indices, Index n, const char* name) {
       refuse(std::string(name) + " must lie in [0, " + std::to_string(n) + "), found " + std::to_string(i));
 }
 
+void check_numbers(Span<const double> numbers, double low, double high, const char* name) {
+  for (double x : numbers)
+    if (!(x >= low && x <= high))
+      refuse(std::string(name) + " must be " + (low == 0 ? "at least 0" : "finite") + ", found " + std::to_string(x));
+}
+
+void check_box(Span<const double> upper, Span<const double> ridge, Index n) {
+  if (upper.size != n || ridge.size != n) refuse("upper and ridge need one entry per row");
+  check_numbers(upper, 0, kInfinite, "upper");
+  check_numbers(ridge, 0, kLargest, "ridge");
+}
+
+void check_run(double tol, Index max_iter, double time_limit) {
+  if (!(tol >= 0)) refuse("tol must be at least 0, got " + std::to_string(tol));
+  if (max_iter < 0) refuse("max_iter must be at least 0, got " + std::to_string(max_iter));
+  if (std::isnan(time_limit)) refuse("time_limit must be a number of seconds, got NaN");
+}
+
+double checked_memory(double bytes) {
+  if (!(bytes > 0)) refuse("memory must be a positive number of bytes, got " + std::to_string(bytes));
+  return std::min(bytes, 1e18);
+}
+
 // ---- kernels ----
 
 namespace {
@@ -128,17 +152,17 @@ Kernel kernel_of(const nb::dict& parameters) {
   };
   auto number = [&](const char* key, double otherwise) {
     const nb::object o = item(key);
-    return o.is_none() ? otherwise : nb::cast<double>(o);
+    return o.is_none() ? otherwise : as<double>(o, key, "a number");
   };
   if (item("kind").is_none()) refuse("a kernel needs a kind");
   Kernel k;
-  k.kind = kind_of(nb::cast<std::string>(item("kind")));
+  k.kind = kind_of(as<std::string>(item("kind"), "the kind of a kernel", "a string"));
   k.gamma = number("gamma", 1);
-  k.degree = item("degree").is_none() ? 3 : nb::cast<int>(item("degree"));
+  k.degree = item("degree").is_none() ? 3 : as<int>(item("degree"), "degree", "an integer");
   k.coef0 = number("coef0", 0);
   k.offset = number("offset", 0);
   if (const nb::object gammas = item("gammas"); !gammas.is_none()) {
-    const auto g = nb::cast<Vector<double>>(gammas);
+    const auto g = as<Vector<double>>(gammas, "gammas", "a vector of numbers");
     k.gammas.assign(g.data(), g.data() + g.shape(0));
   }
   auto bad = [](double g) { return !(g >= 0) || std::isinf(g); };

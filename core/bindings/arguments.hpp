@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,22 @@ HeldData data_of(nb::handle h, const char* name);
 // Rows from..to of X, without a copy.
 Data rows_of(Data X, Index from, Index to);
 void check_indices(Span<const Index> indices, Index n, const char* name);
+// Neither NaN nor beyond these bounds.
+void check_numbers(Span<const double> numbers, double low, double high, const char* name);
+constexpr double kLargest = std::numeric_limits<double>::max(), kInfinite = std::numeric_limits<double>::infinity();
+// The bounds u >= 0, which may be infinite, and the ridge r >= 0 of a problem with n rows.
+void check_box(Span<const double> upper, Span<const double> ridge, Index n);
+// The limits of a run.
+void check_run(double tol, Index max_iter, double time_limit);
+double checked_memory(double bytes);
+
+// h as a T, or a sentence about `name`.
+template <class T>
+T as(nb::handle h, const char* name, const char* kind) {
+  T value;
+  if (!nb::try_cast(h, value)) refuse(std::string(name) + " must be " + kind);
+  return value;
+}
 
 // The dict {kind, gamma, gammas, degree, coef0, offset, call}; only kind is needed. call(rows, cols) returns float64 values
 // of shape (len(rows), len(cols)). The dict must outlive the Kernel, which holds no reference of its own: copies of a

@@ -25,6 +25,7 @@ nb::dict code_paths(Square K, Vector<Index> segments, Code code, const std::vect
     refuse("segments must increase from 0 to the number of rows");
   if (static_cast<Index>(code.shape(0)) != s.size - 1 || code.shape(1) == 0)
     refuse("code must have a row per class and at least one column");
+  check_run(tol, max_iter, time_limit);
   if (train.size() != weight.size() || train.size() != test.size()) refuse("every fold needs train, weight and test");
   for (double c : span(C))
     if (!(c > 0)) refuse("C must be positive");

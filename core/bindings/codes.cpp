@@ -70,12 +70,25 @@ struct Values {
   std::unique_ptr<KernelBlocks<T>> K;
   nb::ndarray<T, nb::c_contig, nb::device::cpu> made;
   Vector<T> given;
+  std::unique_ptr<T[]> sample;
   SharedValues<T> shared;
+  std::uint64_t n_rows = 0;  // computed in caches
 
   void hold(const T* values, Index n) {
     shared.gram = {values, n};
     shared.diagonal.resize(n);
     for (Index i = 0; i < n; ++i) shared.diagonal[i] = values[i * n + i];
+  }
+
+  // The first active set of all columns that have all rows.
+  void hold_sample(std::vector<Index> rows, double memory, Team& team, const std::function<bool()>& stop) {
+    const Index s = static_cast<Index>(rows.size());
+    if (double(s) * double(s) * sizeof(T) > memory) return;
+    for (Index& i : rows) i = shared.rows[i];
+    sample.reset(new T[s * s + kLanes]);
+    std::fill_n(sample.get() + s * s, kLanes, T(0));
+    K->gram({rows.data(), s}, sample.get(), s, team, stop);
+    if (!stop()) shared.sample = {sample.get(), s};
   }
 };
 
@@ -83,10 +96,11 @@ class CodeSolver {
  public:
   CodeSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, const std::string& dtype,
              double memory, int n_jobs)
-      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), segments_(segments), memory_(memory), team_(n_jobs) {
+      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), segments_(segments), memory_(checked_memory(memory)), team_(n_jobs) {
     const Kernel k = kernel_of(kernel_);
     check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
     n_ = span(rows_).size;
+    if (n_ == 0) refuse("rows must not be empty");
     check_segments(span(segments_), n_);
     is_double(dtype) ? make(wide_, k) : make(narrow_, k);
   }
@@ -105,16 +119,20 @@ class CodeSolver {
     CodeProblem p;
     p.segments = span(segments_);
     p.upper = span(upper), p.ridge = span(ridge);
-    if (p.upper.size != n_ || p.ridge.size != n_) refuse("upper and ridge need one entry per row");
+    check_box(p.upper, p.ridge, n_);
+    check_run(tol, max_iter, time_limit);
     set_columns(code, p);
     Vector<Index> offsets, at;
     Vector<double> b;
     Coefficients begin;
     if (!start.is_none()) {
-      const nb::tuple parts = nb::cast<nb::tuple>(start);
-      offsets = nb::cast<Vector<Index>>(parts[0]), at = nb::cast<Vector<Index>>(parts[1]);
-      b = nb::cast<Vector<double>>(parts[2]);
+      if (!nb::isinstance<nb::tuple>(start) || nb::len(start) != 3)
+        refuse("start must be None or (indptr, indices, values)");
+      offsets = as<Vector<Index>>(start[0], "indptr of start", "an int64 vector");
+      at = as<Vector<Index>>(start[1], "indices of start", "an int64 vector");
+      b = as<Vector<double>>(start[2], "values of start", "a float64 vector");
       begin = coefficients(offsets, at, b, p.columns(), n_);
+      check_numbers(begin.b, -kLargest, kLargest, "values of start");
     }
     Settings settings;
     settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit, settings.memory = memory_;
@@ -142,6 +160,7 @@ class CodeSolver {
     return wide_ ? held_scores(*wide_, model, span(rows)) : held_scores(*narrow_, model, span(rows));
   }
 
+  std::uint64_t rows_computed() const { return wide_ ? wide_->n_rows : narrow_->n_rows; }
   std::uint64_t evaluations() const {
     return wide_ ? (wide_->K ? wide_->K->evaluations() : 0) : (narrow_->K ? narrow_->K->evaluations() : 0);
   }
@@ -167,8 +186,9 @@ class CodeSolver {
     SharedValues<T>& shared = v.shared;
     const Hold hold =
         shared.gram.values ? Hold::all : worth_holding(p, sizeof(T), memory_, team_.size(), v.K->serial());
-    if (hold == Hold::all && !shared.gram.values)
-      v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", n_ * n_ + kLanes);
+    const Index fit = rows_that_fit(p, sizeof(T), memory_);
+    if (hold == Hold::rows || (hold == Hold::all && !shared.gram.values))
+      v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", (hold == Hold::all ? n_ : fit) * n_ + kLanes);
     const nb::gil_scoped_release free;
     Watch watch(settings);
     Solution state;
@@ -198,10 +218,21 @@ class CodeSolver {
       shared.diagonal.resize(n_);
       v.K->diagonal(span(rows_), shared.diagonal.data());
     }
+    const Index solvers = at_a_time(p, team_.size(), v.K && v.K->serial() && !shared.gram.values);
+    shared.memory = memory_ / static_cast<double>(solvers);
+    shared.team = solvers == 1 ? &team_ : nullptr;
     if (v.K) shared.K = v.K.get(), shared.rows = span(rows_);
-    shared.memory = memory_ / team_.size();
+    std::unique_ptr<SharedRows<T>> cache;
+    if (hold == Hold::rows) {
+      cache = std::make_unique<SharedRows<T>>(*v.K, shared.rows, v.made.data(), fit, solvers, shared.team);
+      if (!shared.sample.values) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
+    }
+    shared.cache = cache.get();
+    if (halted) return unsolved(p, begin, state.status);
     settings.time_limit = watch.left();
-    return solve_columns<T>(p, shared, begin, settings, team_);
+    const std::vector<ColumnSolution> out = solve_columns<T>(p, shared, begin, settings, team_);
+    if (cache) v.n_rows += cache->computed();
+    return out;
   }
 
   static nb::dict packed(const std::vector<ColumnSolution>& columns) {
@@ -356,7 +387,9 @@ void bind_codes(nb::module_& m) {
            "Minimise; see core/code_problem.hpp. start is None or (indptr, indices, values) of an earlier solution.")
       .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
            "Scores of all columns for some of the sorted rows, from held kernel values.")
-      .def_prop_ro("evaluations", &CodeSolver::evaluations, "Kernel values computed so far.");
+      .def_prop_ro("evaluations", &CodeSolver::evaluations, "Kernel values computed so far.")
+      .def_prop_ro("rows_computed", &CodeSolver::rows_computed,
+                   "Rows over all rows that the columns shared and that were computed so far, repetitions included.");
   m.def("code_scores", &scores_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
         "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "Scores of all columns, shape (len(Z), n_columns).");
   m.def("pair_votes", &votes_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,

@@ -24,6 +24,8 @@ class CoreSolver {
     p.linear = span(linear), p.ridge = span(ridge);
     for (Index size : {p.linear.size, p.ridge.size, span(alpha).size})
       if (size != p.rows.size) refuse("linear, ridge and alpha need one entry per row");
+    check_numbers(p.linear, -kLargest, kLargest, "linear");
+    check_numbers(p.ridge, 0, kLargest, "ridge");
     Settings settings;
     settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
     return rows_.solve(p, span(alpha), settings, stop);

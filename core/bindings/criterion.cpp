@@ -26,6 +26,7 @@ void from_distances(ConstMatrix D, double gamma, Matrix K, int n_jobs) {
   const Index n = static_cast<Index>(D.shape(0));
   check_square(D, n, "D");
   check_square(K, n, "K");
+  if (!(gamma >= 0)) refuse("gamma must be at least 0");
   const nb::gil_scoped_release free;
   Team team(n_jobs);
   rbf_of_distances(D.data(), n, gamma, K.data(), team);
@@ -38,6 +39,7 @@ class InnerProblems {
 
   nb::dict solve(ConstMatrix K, double level, double tol, Index max_steps, double time_limit) {
     check_square(K, criterion_.n(), "K");
+    check_run(tol, max_steps, time_limit);
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
     const auto caller = std::this_thread::get_id();
@@ -125,7 +127,7 @@ class InnerProblems {
 
 void bind_criterion(nb::module_& m) {
   using namespace nb::literals;
-  m.def("rbf_of_distances", &from_distances, "D"_a, "gamma"_a, "K"_a, "n_jobs"_a, "K = exp(-gamma D), in place.");
+  m.def("rbf_of_distances", &from_distances, "D"_a, "gamma"_a, "K"_a.noconvert(), "n_jobs"_a, "K = exp(-gamma D), in place.");
   nb::class_<InnerProblems>(m, "InnerProblems",
                             "Margins and radii of classes on one Gram matrix; see core/criterion.hpp.")
       .def(nb::init<Vector<Index>, const nb::list&, Vector<double>, int>(), "segments"_a, "problems"_a, "ridge"_a,

@@ -20,7 +20,9 @@ class LinearMarginSolver {
     if (p_.label.size != p_.rows.size) refuse("label needs one entry per row");
     if (p_.target.size != 0 && p_.target.size != classes * classes)
       refuse("target must be empty or have one entry per pair of classes");
-    if (!(offset >= 0)) refuse("offset must be at least 0");
+    if (p_.rows.size == 0) refuse("rows must not be empty");
+    check_numbers(p_.target, -kLargest, kLargest, "target");
+    check_numbers({&offset, 1}, 0, kLargest, "offset");
   }
 
   nb::dict solve(Vector<double> upper, Vector<double> ridge,
@@ -28,7 +30,8 @@ class LinearMarginSolver {
                  Index max_iter, double time_limit, nb::object stop) {
     LinearMargins p = p_;
     p.upper = span(upper), p.ridge = span(ridge);
-    if (p.upper.size != p.rows.size || p.ridge.size != p.rows.size) refuse("upper and ridge need one entry per row");
+    check_box(p.upper, p.ridge, p.rows.size);
+    check_run(tol, max_iter, time_limit);
     if (static_cast<Index>(D.shape(0)) != p.rows.size || static_cast<Index>(D.shape(1)) != p.classes)
       refuse("D needs one row per example and one column per class");
     Settings settings;

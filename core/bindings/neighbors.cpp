@@ -1,6 +1,7 @@
 // Graphs of nearest rows and their shortest paths.
 #include "neighbors.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "arguments.hpp"
@@ -44,7 +45,10 @@ nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector
   check_indices(q.label, classes, "label");
   if (q.group.size && q.group.size != x.data.n) refuse("group needs one entry per row, or none");
   if (q.D.scale.size && q.D.scale.size != classes * classes) refuse("scale needs classes x classes entries, or none");
-  if (!(gamma > 0)) refuse("gamma must be > 0");
+  check_numbers(q.D.scale, 0, kLargest, "scale");
+  if (!(gamma > 0) || !std::isfinite(gamma) || !std::isfinite(alpha)) refuse("gamma > 0 and alpha must be finite");
+  if (!(radius >= 0)) refuse("radius must be at least 0");
+  if (k < 0) refuse("k must be at least 0");
   const Neighbors found = is_double(dtype) ? search<double>(q, tell, n_jobs) : search<float>(q, tell, n_jobs);
   return nb::make_tuple(as_indices(found.indptr), as_indices(found.indices), as_vector(found.D),
                         as_indices(found.other), as_vector(found.other_D));

@@ -31,6 +31,8 @@ class DualSolver {
     p.linear = span(linear), p.upper = span(upper), p.ridge = span(ridge);
     for (Index size : {p.linear.size, p.upper.size, p.ridge.size, span(alpha).size})
       if (size != p.rows.size) refuse("linear, upper, ridge and alpha need one entry per row");
+    check_numbers(p.linear, -kLargest, kLargest, "linear");
+    check_box(p.upper, p.ridge, p.rows.size);
     if (sum != "none" && sum != "total" && sum != "per_class") refuse("sum must be 'none', 'total' or 'per_class'");
     p.sum = sum == "none" ? Sum::none : sum == "total" ? Sum::total : Sum::per_class;
     p.entropy = entropy;
@@ -70,7 +72,7 @@ class MarginSolver {
                  Index max_iter, double time_limit, nb::object stop) {
     MarginProblem p = p_;
     p.upper = span(upper), p.ridge = span(ridge);
-    if (p.upper.size != p.rows.size || p.ridge.size != p.rows.size) refuse("upper and ridge need one entry per row");
+    check_box(p.upper, p.ridge, p.rows.size);
     if (span(b).size != p.rows.size * p.classes) refuse("b needs one entry per class and row");
     Settings settings;
     settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;

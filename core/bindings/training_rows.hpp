@@ -15,9 +15,10 @@ namespace polymargin {
 class TrainingRows {
  public:
   TrainingRows(nb::object X, nb::dict kernel, Vector<Index> rows, const std::string& dtype, double memory, int n_jobs)
-      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), memory_(memory), team_(n_jobs) {
+      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), memory_(checked_memory(memory)), team_(n_jobs) {
     const Kernel k = kernel_of(kernel_);
     check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
+    if (span(rows_).size == 0) refuse("rows must not be empty");
     if (is_double(dtype))
       wide_ = std::make_unique<Rows<double>>(X_.data, k);
     else
@@ -29,6 +30,8 @@ class TrainingRows {
 
   template <class Problem>
   nb::dict solve(const Problem& p, Span<const double> alpha, Settings settings, const nb::object& stop) {
+    check_run(settings.tol, settings.max_iter, settings.time_limit);
+    check_numbers(alpha, -kLargest, kLargest, "the start");
     settings.memory = memory_;
     bool signalled = false;
     settings.stop = asking(stop, signalled);
