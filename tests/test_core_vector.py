@@ -18,6 +18,8 @@ from oracles import rbf
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, core_set, core_vector
+from polymargin.papers.core_vector import circle
+from polymargin.papers.core_vector import core_set as core_set_of
 
 # The project's list of oracles, rows 6 and 7: nu = 0.01, RBF, regularised intercept; the minimum of a'Qa.
 GAMMA = dict(toy12=0.5, iris=0.5, wine=0.1, digits200=0.05)
@@ -300,10 +302,12 @@ def test_real_rows(real_data, name):
     assert model.score((data["X_test"] - mean) / spread, data["y_test"]) > 0.997
 
 
-def test_the_figure_of_the_paper():
-    path = Path(__file__).parents[1] / "examples" / "enclosing_ball.py"
-    example = runpy.run_path(str(path))
+def test_the_figure_of_the_paper(tmp_path, capsys):
     X = np.random.default_rng(7).normal(size=(60, 2))
-    core, ball = example["core_set"](X, 0.05)
-    centre, radius = example["circle"](ball)
+    core, ball = core_set_of(X, 0.05)
+    centre, radius = circle(ball)
     assert len(core) < 8 and np.linalg.norm(X - centre, axis=1).max() <= 1.05 * radius * (1 + 1e-6)
+    pytest.importorskip("matplotlib")
+    path = Path(__file__).parents[1] / "examples" / "enclosing_ball.py"
+    runpy.run_path(str(path))["main"](tmp_path / "balls.png")
+    assert (tmp_path / "balls.png").exists() and f"{len(core)} core vectors" in capsys.readouterr().out

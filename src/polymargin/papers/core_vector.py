@@ -1,4 +1,4 @@
-"""Asharaf, Murty and Shevade (2007), "Multiclass core vector machine", section 5: tables 2 and 3, figures 2 and 3.
+"""Asharaf, Murty and Shevade (2007), "Multiclass core vector machine", section 5: tables 2 and 3, figures 1 to 3.
 
 Protocol: Gaussian kernel exp(-q |x - z|^2) with the parameters of table 1; one fit, one test. SVM is one-against-one,
 CVM one-against-one core vector machines, MCVM the joint machine with the ridge nu n and the ball test epsilon.
@@ -14,6 +14,7 @@ from sklearn.model_selection import train_test_split
 
 from ..core_vector import CoreVectorSVC
 from ..datasets import load, make_gaussians
+from ..enclosing_ball import EnclosingBall
 from ..reductions import PairwiseSVC
 from .exhibit import Exhibit, LeftOut, table
 from .protocol import SEED, fitted, timed
@@ -87,6 +88,49 @@ def clock(row: str, column: str, fast: bool, result: dict) -> dict:
     X, y, X_test, _ = rows(row, fast)
     seconds, model = timed(lambda: fitted(build(row, column), X, y))
     return {"train [s]": seconds, "test [s]": timed(lambda: model.predict(X_test))[0]}
+
+
+# ---- figure 1: the ball of a core set ------------------------------------------------------------
+
+EPSILON = 0.05
+
+
+def core_set(X: np.ndarray, epsilon: float) -> tuple[list[int], EnclosingBall]:
+    """Badoiu and Clarkson's loop as the paper prints it: the farthest row joins until all are covered."""
+    core = [0]
+    while True:
+        ball = EnclosingBall(kernel="linear", tol=1e-8).fit(X[core])
+        distance = np.sqrt(-ball.score_samples(X))
+        if distance.max() <= (1 + epsilon) * ball.radius_:
+            return core, ball
+        core.append(int(distance.argmax()))
+
+
+def circle(ball: EnclosingBall) -> tuple[np.ndarray, float]:
+    return ball.dual_coef_ @ ball.support_vectors_, ball.radius_
+
+
+def draw_balls(fast: bool = False) -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Circle
+
+    X = np.random.default_rng(7).normal(size=(60, 2))
+    core, inner = core_set(X, EPSILON)
+    exact, (centre, radius) = EnclosingBall(kernel="linear", tol=1e-8).fit(X), circle(inner)
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    ax = figure.subplots()
+    ax.plot(*X.T, ".", color="0.4", label="rows")
+    ax.plot(*X[core].T, "s", mfc="none", ms=10, color="#d55e00", label="core set")
+    for (c, r), style, label in (
+        (circle(exact), ":", "exact ball of all rows"),
+        ((centre, radius), "-", "exact ball of the core set"),
+        ((centre, (1 + EPSILON) * radius), "--", f"the same, expanded by {EPSILON:.0%}"),
+    ):
+        ax.add_patch(Circle(c, r, fill=False, ls=style, color="#0072b2", label=label))
+    ax.set(aspect="equal", title=f"{len(core)} core vectors; radius {radius:.4f}, exact {exact.radius_:.4f}")
+    ax.autoscale_view()
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.05), ncols=2)
+    return figure
 
 
 # ---- figures 2 and 3: training time against the number of rows -----------------------------------
@@ -197,6 +241,14 @@ EXHIBITS = (
         own=("MCVM",),
         reference="SVM",
         decided=DECIDED,
+    ),
+    Exhibit(
+        paper="core-vector",
+        name="figure 1",
+        title="The ball of a core set, and its expansion, which covers all rows",
+        where=PLACE + "figure 1: a drawing without numbers",
+        draw=draw_balls,
+        decided=(f"The rows are 60 draws of a Gaussian; epsilon is {EPSILON}.",),
     ),
     times(2, "Training time against the number of rows, Synth 2"),
     times(3, "Training time against the number of rows, intrusion detection"),
