@@ -1,10 +1,12 @@
-"""The benchmarks of core vectors: what they draw, store and show."""
+"""The benchmarks of core vectors: what they draw, store and show. And how the paper's SVM gets repeated rows."""
 
 import argparse
 import csv
 
 import numpy as np
 import pytest
+
+from polymargin.papers.core_vector import build, fitted, trained
 
 core_vectors = pytest.importorskip("benchmarks.core_vectors")
 core_vector_sets = pytest.importorskip("benchmarks.core_vector_sets")
@@ -72,3 +74,14 @@ def test_real_rows_and_their_tables(tmp_path, monkeypatch, seed):
         assert "| normal |" in page.read_text("utf-8") and "older" not in page.read_text("utf-8")
     with out.open(newline="") as f:
         assert next(csv.reader(f)) == list(core_vectors.FIELDS)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_distinct_rows_with_counts_are_the_same_svm(order, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 400)
+    X = np.asarray(np.round(np.eye(3)[y] + rng.normal(0, 0.6, (400, 3))), dtype=np.float32, order=order)
+    model, plain = trained("Intrusion", "SVM", X, y), fitted(build("Intrusion", "SVM"), X, y)
+    assert model.shape_fit_[0] < 250 and plain.shape_fit_[0] == 400
+    assert model.dual_objective_ == pytest.approx(plain.dual_objective_, rel=1e-3)
+    np.testing.assert_allclose(model.pair_decisions_(X), plain.pair_decisions_(X), atol=2e-2)

@@ -74,9 +74,20 @@ def build(row: str, column: str):
     return CoreVectorSVC(nu=nu, epsilon=epsilon_joint, gamma=q_joint, random_state=SEED)
 
 
+def trained(row: str, column: str, X: np.ndarray, y: np.ndarray):
+    """The fitted machine. Most rows of Intrusion are repetitions: the SVM gets the distinct ones with their counts."""
+    model = build(row, column)
+    if (row, column) != ("Intrusion", "SVM"):
+        return fitted(model, X, y)
+    Z = np.ascontiguousarray(np.column_stack([X, y]))
+    whole = Z.view(np.dtype((np.void, Z[0].nbytes))).ravel()  # a row as one value, which sorts faster than columns
+    _, first, count = np.unique(whole, return_index=True, return_counts=True)
+    return fitted(model, X[first], y[first], count)
+
+
 def compute(row: str, column: str, fast: bool) -> dict:
     X, y, X_test, y_test = rows(row, fast)
-    model = fitted(build(row, column), X, y)
+    model = trained(row, column, X, y)
     return {
         "accuracy [%]": 100 * model.score(X_test, y_test),
         "support vectors": int(np.sum(model.n_support_)),
@@ -86,7 +97,7 @@ def compute(row: str, column: str, fast: bool) -> dict:
 
 def clock(row: str, column: str, fast: bool, result: dict) -> dict:
     X, y, X_test, _ = rows(row, fast)
-    seconds, model = timed(lambda: fitted(build(row, column), X, y))
+    seconds, model = timed(lambda: trained(row, column, X, y))
     return {"train [s]": seconds, "test [s]": timed(lambda: model.predict(X_test))[0]}
 
 
@@ -148,7 +159,7 @@ def seconds(figure: str, n: int, column: str, fast: bool) -> float:
     X, y, *_ = rows(name, fast)
     if n < len(X):
         X, _, y, _ = train_test_split(X, y, train_size=n, random_state=SEED, stratify=y)
-    return timed(lambda: fitted(build(name, column), X, y))[0]
+    return timed(lambda: trained(name, column, X, y))[0]
 
 
 def growing(figure: str):
@@ -193,7 +204,8 @@ DECIDED = (
     "The SVM's C is not printed: 1. The CVM stops at a certified gap of 1 %, as its ball test of 1e-5 would not end.",
     "The means and covariances of Synth 1 and 2 are not printed: ten unit Gaussians, so far apart that the best "
     "possible accuracy is that of the paper's SVM.",
-    "Intrusion has the 494,021 rows of the 10 % file instead of 4,898,431; Acoustic needs the LIBSVM file.",
+    "Intrusion has the 494,021 rows of the 10 % file instead of 4,898,431, and its SVM is trained on the distinct rows "
+    "with their counts as weights: the same machine in less time. Acoustic needs the LIBSVM file.",
 )
 
 

@@ -50,7 +50,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
+def fitted(model: Any, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None) -> Any:
     """The model after fit, without its warnings.
 
     At the far corners of the grids a solver may stall, and the model is judged all the same; the ridge of the core
@@ -59,7 +59,7 @@ def fitted(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "the ridge nu", UserWarning)
-        return model.fit(X, y)
+        return model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=sample_weight)
 
 
 def evaluator(
