@@ -77,15 +77,20 @@ def test_what_is_finished_is_not_done_again(monkeypatch):
     assert stops.seen == 5
     at = [first["params"].index(p) for p in search.cv_results_["params"] if p["gamma"] == 0.3]
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"][::2], first["mean_test_score"][at])
+    search.set_params(C=[1.0, 10.0, 30.0]).fit(X, y)  # one C of it is new
+    times = dict(zip(map(str, search.cv_results_["params"]), search.cv_results_["mean_fit_time"], strict=True))
+    assert stops.seen == 7 and times["{'C': 10.0, 'gamma': 0.3}"] == first["mean_fit_time"][first["params"].index(
+        {"C": 10.0, "gamma": 0.3}
+    )]  # fmt: skip
     search.fit(X[::-1], y[::-1])  # other rows, other folds, another machine, another score: nothing is kept
-    assert stops.seen == 7
-    search.set_params(cv=4).fit(X[::-1], y[::-1])
     assert stops.seen == 9
-    search.set_params(estimator__loss="squared_hinge").fit(X[::-1], y[::-1])
+    search.set_params(cv=4).fit(X[::-1], y[::-1])
     assert stops.seen == 11
+    search.set_params(estimator__loss="squared_hinge").fit(X[::-1], y[::-1])
+    assert stops.seen == 13
     search.set_params(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(X[::-1], y[::-1])
-    assert stops.seen == 13 and search.multimetric_
-    assert search.fit(X[::-1], y[::-1]).multimetric_ and stops.seen == 13
+    assert stops.seen == 15 and search.multimetric_
+    assert search.fit(X[::-1], y[::-1]).multimetric_ and stops.seen == 15
 
 
 def test_a_pipeline_goes_on(monkeypatch):

@@ -128,10 +128,11 @@ class GridRun:
             engine = self.engine(part, Z)
             for done, j in enumerate(numbers):
                 path = sorted((row for row in rows if row["point"][1] == j), key=lambda row: grid[0][row["point"][0]])
-                Cs = [grid[0][row["point"][0]] for row in path]
-                where = {k: tuple(np.sort(engine.place[at]) for at in self.splits[k]) for k in folds}
                 left = [k for k in folds if any(np.isnan(row["fit_time"][k]) for row in path)]
-                values = {k: engine.gamma(grid[1][j], where[k][0]) for k in left}
+                path = [row for row in path if np.isnan(row["fit_time"][left]).any()]
+                Cs = [grid[0][row["point"][0]] for row in path]
+                where = {k: tuple(np.sort(engine.place[at]) for at in self.splits[k]) for k in left}
+                values = {k: engine.gamma(grid[1][j], train) for k, (train, _) in where.items()}
                 for value in unique(values.values()):
                     if self.halted():
                         break

@@ -211,24 +211,29 @@ def draw_pixels(fast: bool) -> Any:
 
 
 @cache
-def ranked_pixels(by: str, fast: bool) -> np.ndarray:
-    """Pixels of USPS, best first, by the gammas of a criterion or by a score of single features."""
+def pixels(fast: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """USPS: X, X_test, y, y_test."""
     D = load("usps")
-    (X,) = criteria.box(D.X_train)
-    weights = RANKINGS[by](X, D.y_train) if by in RANKINGS else pixel_weights(by, fast)
+    some = slice(400 if fast else None)
+    return *criteria.box(D.X_train[some], D.X_test[some]), D.y_train[some], D.y_test[some]
+
+
+@cache
+def ranked_pixels(by: str, fast: bool) -> np.ndarray:
+    """Pixels, best first, by the gammas of a criterion or by a score of single features."""
+    X, _, y, _ = pixels(fast)
+    weights = RANKINGS[by](X, y) if by in RANKINGS else pixel_weights(by, fast)
     return np.argsort(-weights, kind="stable")
 
 
 def top_pixels(row: str, column: str, fast: bool) -> dict:
     """The test error of one-vs-one on the best pixels, by one machine for all rankings."""
-    D = load("usps")
-    X, X_test = criteria.box(D.X_train, D.X_test)
-    some = slice(None, 400 if fast else None)
+    X, X_test, y, y_test = pixels(fast)
     p = criteria.chosen_on_usps("I", "spherical", **(dict(n=150) if fast else {}))
     kept = ranked_pixels(column, fast)[: int(row.split()[0])]
     gamma = p["gamma"] * X.var(axis=0).sum() / X[:, kept].var(axis=0).sum()
-    model = fitted(PairwiseSVC(p["C"], gamma=gamma, loss="squared_hinge"), X[some, kept], D.y_train[some])
-    return {"error [%]": 100 - 100 * model.score(X_test[:, kept], D.y_test)}
+    model = fitted(PairwiseSVC(p["C"], gamma=gamma, loss="squared_hinge"), X[:, kept], y)
+    return {"error [%]": 100 - 100 * model.score(X_test[:, kept], y_test)}
 
 
 def draw_top_pixels(fast: bool) -> Any:
