@@ -198,7 +198,7 @@ def usps(row: str, column: str, fast: bool) -> dict:
     return {"error [%]": 100 - 100 * model.score(X_test, D.y_test), "C": p["C"], "gamma": p["gamma"]}
 
 
-def chosen_on_usps(criterion: str, kernel: str, n: int = 1500, **run) -> dict:
+def chosen_on_usps(criterion: str, kernel: str, n: int = 3000, **run) -> dict:
     """C and gamma for USPS: those of a finished cell of table IX, or of a search on n training rows."""
     for (row, column), result in recalled("criteria-table-9").items():
         if row == kernel and column.startswith(f"{criterion}, "):

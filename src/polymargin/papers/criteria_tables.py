@@ -166,6 +166,6 @@ EXHIBITS = (
         compute=criteria.usps,
         own=columns(("1vs1", "1vsall", "dag"), CRITERIA),
         fast_rows=(),
-        decided=("The criteria see 1,500 training rows (max_samples); the machines are trained on all 7,291.",),
+        decided=("The criteria see 3,000 training rows (max_samples), the machines all 7,291.",),
     ),
 )
