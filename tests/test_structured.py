@@ -183,6 +183,56 @@ def test_limits_leave_a_model(algorithm):
     assert model.primal_objective_ >= model.dual_objective_
 
 
+@pytest.mark.parametrize("costs", [None, 3.0 * (1 - np.eye(3)), COSTS], ids=["0/1", "one number", "costs"])
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@pytest.mark.parametrize("in_weights", [False, True])
+def test_every_way_has_the_same_optimum(costs, rescaling, in_weights, monkeypatch, rng):
+    """Steps on kernel values, steps in weight space, cutting planes; rows without weight and others with more."""
+    monkeypatch.setattr("polymargin.linear.pays", lambda *_: in_weights)
+    X, y = blobs([25, 25, 25], 3, seed=7, spread=2.0)
+    weight = rng.integers(0, 3, size=75).astype(float)
+    one = StructuredSVC(0.3, costs, rescaling, "one-slack", tol=1e-5).fit(X, y, weight)
+    steps = StructuredSVC(0.3, costs, rescaling, tol=1e-5).fit(X, y, weight)
+    assert (steps.n_cuts_ == 0) == (rescaling == "margin" or costs is not COSTS)
+    assert steps.primal_objective_ == pytest.approx(one.primal_objective_, rel=1e-4)
+    assert steps.dual_objective_ == pytest.approx(one.dual_objective_, rel=1e-4)
+    np.testing.assert_allclose(steps.decision_function(X), one.decision_function(X), atol=0.1)
+
+
+@pytest.mark.parametrize("costs", [None, COSTS], ids=["0/1", "costs"])
+@pytest.mark.parametrize("in_weights", [False, True])
+@pytest.mark.parametrize("intercept", ["none", "regularised"])
+def test_warm_start(costs, in_weights, intercept, monkeypatch):
+    monkeypatch.setattr("polymargin.linear.pays", lambda *_: in_weights)
+    X, y = blobs([300, 300, 300], 8, seed=0, spread=3.0)
+    cold = StructuredSVC(1.0, costs, intercept=intercept).fit(X, y)
+    model = StructuredSVC(1.0, costs, intercept=intercept, warm_start=True).fit(X, y)
+    assert model.fit(X, y).n_iter_ <= 2 < cold.n_iter_ and model.status_ == "solved"
+    for C in (0.5, 2.0):  # the last point is made feasible for a smaller C, and is so for a larger one
+        again, fresh = model.set_params(C=C).fit(X, y), StructuredSVC(C, costs, intercept=intercept).fit(X, y)
+        assert again.status_ == "solved"
+        assert again.primal_objective_ == pytest.approx(fresh.primal_objective_, rel=2e-3)
+    other = model.fit(X[:-3], (y[:-3] + 1) % 3)  # other rows, other labels: it starts anew, and is right
+    fresh = StructuredSVC(2.0, costs, intercept=intercept).fit(X[:-3], (y[:-3] + 1) % 3)
+    assert other.primal_objective_ == pytest.approx(fresh.primal_objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("algorithm", ["one-slack", "n-slack"])
+def test_warm_start_of_cutting_planes(algorithm):
+    X, y = blobs([30, 30, 30], 4, seed=0, spread=2.0)
+    model = StructuredSVC(1.0, COSTS, "slack", algorithm, warm_start=True).fit(X, y)
+    first, best = model.n_iter_, model.primal_objective_
+    model.set_params(max_iter=1)
+    with pytest.warns(Warning, match="max_iter"):
+        assert model.fit(X, y).primal_objective_ == pytest.approx(best, rel=1e-9)  # where the last one ended
+    assert model.set_params(max_iter=10_000).fit(X, y).n_iter_ <= first + 2
+    y = np.column_stack((X[:, 0] > 0, X[:, 0] + X[:, 1] > 0)).astype(int)
+    mapped = StructuredSVC(joint_map=Chain(), warm_start=True).fit(X, y)
+    best = mapped.primal_objective_
+    with pytest.warns(Warning, match="max_iter"):
+        assert mapped.set_params(max_iter=1).fit(X, y).primal_objective_ == pytest.approx(best, rel=1e-9)
+
+
 def test_interruption_leaves_the_best_point():
     calls = []
 

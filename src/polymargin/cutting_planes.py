@@ -108,23 +108,26 @@ def minimise(
     tol: float,
     max_iter: int,
     time_limit: float | None = None,
+    start: np.ndarray | None = None,
     progress: Any = None,
     polish: bool = False,
 ) -> Answer:
     """Add cuts until (P(best w) - dual) / max(|P|, |dual|) <= tol. The gap never grows from one round to the next.
+
+    The first cuts are those at `start`, by default 0. Cuts of another problem would be no bounds for this one.
 
     With `polish` until rounding leaves nothing to gain: w is then what it is by the problem, not by the way to it.
     """
     goal = min(tol, ROUNDING) if polish else tol
     begin = time.monotonic()
     cuts = Cuts(np.asarray(caps, dtype=np.float64), size)
-    best, best_w, lower = np.inf, np.zeros(size), 0.0
+    best, best_w, lower = np.inf, np.zeros(size), 0.0  # no dual value is below that of no cuts
     path: list[float] = []
     exact, error, polished = 0.1, None, 0
     n_iter, status = 0, "solved"
     try:
         while True:
-            w = cuts.w
+            w = cuts.w if n_iter or start is None else start
             xi, group, vectors, offsets = oracle(w)
             primal, dual = 0.5 * w @ w + float(cuts.caps @ xi), cuts.dual(w)
             if primal < best:

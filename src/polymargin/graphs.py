@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from . import _core, kernels
-from .grnn import evenly, squared_distances
+from .grnn import BLOCK, evenly, squared_distances
 
 ALL_PAIRS = 4000  # rows up to which the mean distance is that of all pairs; beyond, of 1,000 rows with all rows
 SOME_ROWS = 1000
@@ -56,9 +56,10 @@ def mean_distance(X: Any, n_threads: int) -> float:
     some = evenly(n, n if n <= ALL_PAIRS else SOME_ROWS)
     dtype = "float64" if n * len(some) * X.shape[1] < DOUBLE else "float32"
     total = 0.0
-    for at in range(0, len(some), 256):
-        d2 = squared_distances(X, X, some[at : at + 256], np.arange(n), dtype, n_threads)
-        total += float(np.sqrt(d2).sum(dtype=np.float64))
+    step = max(1, BLOCK // (8 * n))
+    for at in range(0, len(some), step):
+        d2 = squared_distances(X, X, some[at : at + step], np.arange(n), dtype, n_threads)
+        total += float(np.sqrt(d2, out=d2).sum(axis=1).sum(dtype=np.float64))
     return total / (len(some) * (n - 1))
 
 
@@ -171,14 +172,11 @@ def joined(edges: Edges, search: NeighborSearch) -> tuple[sp.csr_array, int]:
     label = np.zeros(n, dtype=np.int64) if search.D.label is None else search.D.label
     target, bound = np.full(n, -1), np.zeros(n)
     np.maximum.at(bound, edges.i, edges.length)  # all nearer rows are neighbours, so of this component
-    had = 0
-    while True:
-        # connected_components drops stored zeros, and so would lose the edges between equal rows.
-        pattern = sp.csr_array((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
-        count, component = connected_components(pattern, directed=False)
-        had = had or count
-        if count == 1:
-            return graph, had
+    # connected_components drops stored zeros, and so would lose the edges between equal rows.
+    pattern = sp.csr_array((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
+    had, component = connected_components(pattern, directed=False)
+    count, tree = had, []
+    while count > 1:
         pieces = np.bincount(np.unique(label * count + component) // count)  # of every class
         news = (pieces[label] == 1) & (edges.other_length > bound)
         target[news], bound[news] = edges.other[news], edges.other_length[news]
@@ -197,13 +195,15 @@ def joined(edges: Edges, search: NeighborSearch) -> tuple[sp.csr_array, int]:
         i = np.flatnonzero(known & np.isin(component, taken))
         i = i[np.lexsort((target[i], i, bound[i]))]
         i = i[np.unique(component[i], return_index=True)[1]]
-        old = graph.tocoo()
+        tree.append((i, target[i], bound[i]))
+        ends = component[i], component[target[i]]
+        count, merged = connected_components(sp.coo_array((np.ones(len(i)), ends), (count, count)), directed=False)
+        component = merged[component]
+    if tree:
         graph = undirected(
-            n,
-            np.concatenate((old.row, i)),
-            np.concatenate((old.col, target[i])),
-            np.concatenate((old.data, bound[i])),
+            n, *(np.concatenate(parts) for parts in zip((edges.i, edges.j, edges.length), *tree, strict=True))
         )
+    return graph, had
 
 
 def shortest_paths(

@@ -104,9 +104,9 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
             return eps
         scale = kernel["gamma"] if kernel["gammas"] is None else kernel["gammas"]
         centre = 0.0 if sp.issparse(X) else X[rows[:: max(1, len(rows) // 1024)]].mean(axis=0, dtype=np.float64)
-        largest = 0.0
-        for at in range(0, len(rows), 4096):
-            block = X[rows[at : at + 4096]]
+        largest, step = 0.0, max(64, (1 << 17) // max(1, X.shape[1]))  # rows that stay in cache
+        for at in range(0, len(rows), step):
+            block = X[rows[at : at + step]]
             squares = block.power(2) if sp.issparse(block) else (block - centre) ** 2
             norms = squares @ scale if np.ndim(scale) else scale * np.asarray(squares.sum(axis=1)).ravel()
             largest = max(largest, float(norms.max()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from . import joint_maps, linear
+from . import joint_maps, kernels, linear, margins
 from .checks import (
     NONE,
     POSITIVE,
@@ -27,8 +28,9 @@ from .checks import (
     class_weights,
 )
 from .cutting_planes import Answer, minimise
-from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
-from .resources import threads
+from .machines import MACHINES
+from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, with_callbacks
+from .resources import budget, threads
 
 CONSTRAINTS = {
     "C": (POSITIVE,),
@@ -37,17 +39,13 @@ CONSTRAINTS = {
     "algorithm": (Name(("auto", "one-slack", "n-slack")),),
     "intercept": (Name(("auto", "none", "regularised")),),
     "scaling": (Name(("unit", "svm-multiclass")),),
-    **{name: RUN[name] for name in RUN if name not in ("memory", "warm_start")},
+    **{name: RUN[name] for name in RUN if name != "memory"},
 }
+OWN = MACHINES["crammer-singer"].margins
 FEW = 5000  # numbers in all rows, times classes, up to which the problem is solved to rounding: it costs nothing
 ROUNDING = 1e-9  # violation that is called so in the sweeps, in units of the largest loss
-TIGHTEN = 0.05  # of the tolerance of one attempt for the next, until the gap is small enough
-WHAT_TO_DO = {
-    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol",
-    "time_limit": "raise time_limit, lower C or accept a larger tol",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X, lower C or accept a larger tol",
-    "interrupted": "the model is the best so far",
-}
+COARSE = 0.1  # largest violation at the end of the first attempt, in units of the largest loss
+TIGHTEN = 0.2  # of it for the next attempt, until the gap is small enough: a small gap often comes long before
 
 
 class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -76,7 +74,8 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         What the loss scales.
     algorithm : {"auto", "one-slack", "n-slack"}, default="auto"
         Cutting planes with one slack [2]_ or one slack per row [1]_. "auto" is exact steps on one row after the other
-        in weight space for margin rescaling, and one-slack for slack rescaling and for a `joint_map`.
+        for margin rescaling, and for slack rescaling where all wrong classes have the same loss: in weight space, or
+        on kernel values where that is faster. Otherwise, and for a `joint_map`, it is "one-slack".
     intercept : {"auto", "none", "regularised"}, default="auto"
         "regularised" adds a column of ones to X; "auto" is "regularised". Not used with a `joint_map`.
     scaling : {"unit", "svm-multiclass"}, default="unit"
@@ -90,11 +89,14 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     tol : float, default=1e-3
         Relative duality gap to reach; very small problems are solved to rounding.
     max_iter : int, default=10_000
-        Largest number of rounds of cutting planes, or of sweeps through the rows.
+        Largest number of rounds of cutting planes, or of sweeps: as many steps as there are rows.
     time_limit : float, default=None
         Seconds after which the solver stops.
     n_jobs : int, default=None
         Threads, as in `JointSVC`.
+    warm_start : bool, default=False
+        Start from the last fit: for "auto" from its dual solution (the rows must be the same in number and order,
+        another C or loss is welcome), for cutting planes from its weights.
     random_state : int, default=None
         Order of the rows in the sweeps; None is always the same.
     verbose : int, default=0
@@ -159,6 +161,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -174,6 +177,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.n_jobs = n_jobs
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -228,12 +232,20 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weight = plain * class_weights(self.class_weight, classes, label, plain)[label]
         strength = self._strength(weight, plain.sum())
         ones = self.intercept != "none"
-        if self.algorithm == "auto" and self.rescaling == "margin":
-            answer, W = self._sweeps(X, rows, label, loss, strength, ones, progress)
+        start = self._last(len(classes), X.shape[1], len(y)) if self.warm_start else {}
+        self._B = None
+        if self.algorithm == "auto" and (self.rescaling == "margin" or common(loss) is not None):
+            B = None if start.get("B") is None else start["B"][:, rows]
+            answer, W, B = self._steps(X, rows, label, loss, strength, ones, B, progress)
+            if self.warm_start:
+                self._B = np.zeros((len(classes), len(y)))
+                self._B[:, rows] = B
         else:
             some = X if len(rows) == len(y) else X[rows]
             outputs = joint_maps.Classes(with_ones(some) if ones else some, label, loss, self.rescaling)
-            answer = self._cut(outputs, strength, progress)
+            w = start.get("W")
+            w = None if w is None else (w if ones else w[:, :-1]).ravel()
+            answer = self._cut(outputs, strength, w, progress)
             W = answer.w.reshape(len(classes), -1)
         self.classes_, self.loss_matrix_ = classes, loss
         self.coef_ = np.ascontiguousarray(W[:, : X.shape[1]])
@@ -244,11 +256,23 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         strength = self._strength(sample_weight, sample_weight.sum())
         if self.scaling == "svm-multiclass":
             raise ValueError('a joint_map expected scaling="unit", and found "svm-multiclass": scale its loss instead')
-        answer = self._cut(joint_maps.Mapped(self.joint_map, X, y, self.rescaling), strength, progress)
+        outputs = joint_maps.Mapped(self.joint_map, X, y, self.rescaling)
+        last = getattr(self, "coef_", None)
+        start = last if self.warm_start and last is not None and last.shape == (outputs.size,) else None
+        answer = self._cut(outputs, strength, start, progress)
         self.coef_ = answer.w
         return answer
 
-    def _cut(self, outputs: Any, strength: np.ndarray, progress: Any) -> Answer:
+    def _last(self, n_classes: int, n_features: int, n: int) -> dict[str, np.ndarray]:
+        """What the last fit leaves to start from, as far as the shapes agree: weights W with intercepts, and B."""
+        last = {}
+        if getattr(self, "coef_", np.zeros(0)).shape == (n_classes, n_features):
+            last["W"] = np.column_stack((self.coef_, self.intercept_))
+        if np.shape(getattr(self, "_B", None)) == (n_classes, n):
+            last["B"] = self._B
+        return last
+
+    def _cut(self, outputs: Any, strength: np.ndarray, start: np.ndarray | None, progress: Any) -> Answer:
         """Cutting planes; with one slack its cap is 1 and the examples' weights are in the cut."""
         if self.algorithm == "n-slack":
             oracle, caps = joint_maps.n_slack(outputs), strength
@@ -256,32 +280,49 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             oracle, caps = joint_maps.one_slack(outputs, strength), np.ones(1)
         limits = dict(tol=self.tol, max_iter=self.max_iter, time_limit=self.time_limit)
         polish = outputs.size * len(strength) <= FEW
-        return minimise(oracle, outputs.size, caps, **limits, progress=progress, polish=polish)
+        return minimise(oracle, outputs.size, caps, **limits, start=start, progress=progress, polish=polish)
 
-    def _sweeps(self, X, rows, label, loss, strength, ones, progress) -> tuple[Answer, np.ndarray]:
-        """Exact steps on one row after the other, at smaller and smaller tolerances until the gap is small enough."""
-        begin = time.monotonic()
-        D = np.zeros((len(label), len(loss)))
-        tol, n_iter = min(self.tol, 1e-3) * loss.max(), 0
+    def _steps(self, X, rows, label, loss, strength, ones, start, progress) -> tuple[Answer, np.ndarray, np.ndarray]:
+        """Exact steps on rows, at smaller and smaller tolerances until the gap is small enough: also the weights and B.
+
+        Where all losses are one number c, slack rescaling is the machine of margin 1 with the strengths c C, and margin
+        rescaling has c times the weights of that with C / c. It may be solved on kernel values, which is far faster
+        where rows are long, or nearly all of them are far from the margin.
+        """
+        begin, n, memory = time.monotonic(), len(label), budget("auto")
+        level = common(loss)
+        size = level if level is not None and self.rescaling == "margin" else 1.0
+        if level is not None:
+            strength, loss = strength * (level / size**2), loss / level
+        shared = dict(X=X, rows=rows, y=label, n_classes=len(loss), intercept="regularised" if ones else "none")
+        shared |= dict(threads=threads(self.n_jobs), random_state=self.random_state, progress=progress)
+        if level is None or linear.pays(X, n, len(loss), memory):
+            exact = dict(largest=True, upper=strength, ridge=np.zeros(n), target=loss)
+            solve, sweep = partial(linear.solve, **shared, **exact), 1
+        else:
+            exact = dict(kernel=kernels.record("linear", None, 1, 0.0), loss="hinge", C=1.0, weight=strength)
+            machine = MACHINES["crammer-singer"]
+            solve, sweep = partial(margins.solve, machine, **shared, **exact, solver="auto", memory=memory), n
+        tol, n_iter, B = COARSE * loss.max(), 0, start
+        tiny = X.shape[1] * n * len(loss) <= FEW
         while True:
             left = None if self.time_limit is None else max(self.time_limit - (time.monotonic() - begin), 0.0)
-            s = linear.solve(
-                X, rows, label, len(loss), largest=True, intercept="regularised" if ones else "none", upper=strength,
-                ridge=np.zeros(len(label)), tol=tol, max_iter=self.max_iter - n_iter, time_limit=left,
-                threads=threads(self.n_jobs), random_state=self.random_state, target=loss, D=D, progress=progress,
-            )  # fmt: skip
-            n_iter += s.n_iter
-            done = s.duality_gap <= self.tol and (tol < ROUNDING * loss.max() or X.shape[1] * D.size > FEW)
+            D = np.zeros((n, len(loss))) if B is None else margins.rows_of_prototypes(OWN, B / size, label, strength)
+            at = dict(D=D) if sweep == 1 else dict(B0=D.T)
+            s = solve(tol=tol, max_iter=(self.max_iter - n_iter) * sweep, time_limit=left, **at)
+            B, n_iter = size * s.B, n_iter + -(-s.n_iter // sweep)
+            done = s.duality_gap <= self.tol and (tol < ROUNDING * loss.max() or not tiny)
             if s.status != "solved" or done or n_iter >= self.max_iter:
                 break
             tol *= TIGHTEN
         status = "max_iter" if s.status == "solved" else s.status
         if s.duality_gap <= self.tol and status != "interrupted":
             status = "solved"
-        W = np.column_stack((s.weights, s.intercept)) if ones else s.weights
+        W = size * (s.B @ X[rows] if s.weights is None else s.weights)
+        W = np.column_stack((W, size * s.intercept)) if ones else W
         error = KeyboardInterrupt() if s.signalled else None
-        answer = Answer(W.ravel(), status, n_iter, s.primal_objective, s.dual_objective, [s.duality_gap], 0, error)
-        return answer, W
+        values = size**2 * s.primal_objective, size**2 * s.dual_objective
+        return Answer(W.ravel(), status, n_iter, *values, [s.duality_gap], 0, error), W, B
 
     def _loss(self, n_classes: int) -> np.ndarray:
         if self.loss_matrix is None:
@@ -347,6 +388,12 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def common(loss: np.ndarray) -> float | None:
+    """The loss of every wrong class, if that is one number."""
+    others = loss[~np.eye(len(loss), dtype=bool)]
+    return float(others[0]) if np.all(others == others[0]) else None
 
 
 def with_ones(X: Any) -> Any:
