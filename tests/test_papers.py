@@ -231,15 +231,16 @@ def test_the_command_shows_and_writes_tables(kesler_folder):
 
 
 def test_a_figure_is_drawn_once_and_shown_on_the_page(tmp_path, monkeypatch):
-    figures = pytest.importorskip("matplotlib.figure")
-    drawn = []
+    plt = pytest.importorskip("matplotlib.pyplot")
+    drawn, numbers = [], []
 
     def draw(fast):
         drawn.append(fast)
         if len(drawn) == 1:
             raise DatasetNotFound("nowhere")
-        figure = figures.Figure(figsize=(2, 1))
+        figure = plt.figure(figsize=(2, 1))
         figure.subplots().plot([0, 1])
+        numbers.append(figure.number)
         return figure
 
     picture = Exhibit(paper="kesler", name="figure 99", title="A line", where="nowhere", draw=draw)
@@ -248,6 +249,7 @@ def test_a_figure_is_drawn_once_and_shown_on_the_page(tmp_path, monkeypatch):
     for k in range(3):  # without data, drawn, kept
         assert reproduce("kesler", figure=99, fast=True, out=tmp_path, console=quiet()) == []
         assert path.exists() == (k > 0)
+    assert not any(map(plt.fignum_exists, numbers))
     assert drawn == [True, True] and path.read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "fast" / "index.html").read_text("utf-8")
     assert 'alt="A line"' in page and "data:image/png;base64," in page
