@@ -81,10 +81,10 @@ EXHIBITS = (
             'The quadratic cost is solved by the default solver; M-1-KSK is solver="ksk", the same optimum with more '
             "steps.",
             "Times: all three methods are solvers of one compiled core here, and all three are Matlab code in the "
-            "paper. Only the ratios are compared, to one-vs-rest, which has gained most since: LIBSVM's way of choosing "
-            "pairs (2005) and kernel values that all classes share came after the paper. On glass and thyroid the "
-            "paper's one-vs-rest takes longer than the Kesler machine, ours a small part of its time: a fit takes "
-            "milliseconds, and the Kesler machine has T - 1 variables per row in one problem.",
+            "paper. Only the ratios are compared, to one-vs-rest, which has gained most since: LIBSVM's way of "
+            "choosing pairs (2005) and kernel values that all classes share came after the paper. On glass and "
+            "thyroid the paper's one-vs-rest takes longer than the Kesler machine, ours a small part of its time: a "
+            "fit takes milliseconds, and the Kesler machine has T - 1 variables per row in one problem.",
         ),
     ),
 )
