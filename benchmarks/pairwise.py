@@ -10,7 +10,8 @@ The floor of a fit is the time of the kernel values that it cannot do without, a
 kernel matrix of some of the rows: half of the matrix, or the rows of the support vectors in full where these are fewer.
 `floor x` is how many times that the fit took.
 
-    digits, letter, pendigits, usps, mnist10k, mnist     real sets, scaled as in datasets.py; mnist10k has the first 10,000 rows
+    digits, letter, pendigits, usps, mnist10k, mnist     real sets, scaled as in datasets.py; mnist10k has the first
+                  10,000 rows
     classes       20,000 rows, 50 features, ten classes of make_classification (20 informative features), standardised
     gaussians     100,000 rows of ten Gaussians in 5 dimensions, centres 6 from the origin
     circle        1,000 classes on a circle, 5 rows each
@@ -274,7 +275,13 @@ def main():
         results = {}
         for solver in args.solvers.split(",") if args.solvers else SCHEMES[args.scheme]:
             console.print(f"[dim]{name}: {solver} ...[/dim]")
-            facts = {"dataset": name, "scheme": args.scheme, "solver": solver, "C": SETS[name][1], "gamma": SETS[name][2]}
+            facts = {
+                "dataset": name,
+                "scheme": args.scheme,
+                "solver": solver,
+                "C": SETS[name][1],
+                "gamma": SETS[name][2],
+            }
             results[solver] = {**facts, **child(name, args.scheme, solver, args.limit)}
             new = not args.out.exists()
             with args.out.open("a", newline="") as f:

@@ -87,7 +87,7 @@ Index ClassQp::steps(double eps, Index most) {
       if (!group || range.high - range.low > worst.high - worst.low) worst = range, group = &g;
     }
     violation_ = worst.lowest < 0 ? 0 : std::max(0.0, worst.high - worst.low);
-    if (violation_ <= eps) return n_steps;
+    if (worst.lowest < 0 || violation_ <= eps) return n_steps;
     // The partner j with the largest gain.
     const Index i = worst.lowest;
     const Part& pi = part_of(i);

@@ -85,7 +85,7 @@ class Column {
   void find(Span<const Index> variables, std::vector<const T*>& rows);
   void fetch(Span<const Index> variables, std::vector<const T*>& rows);
   void release(const std::vector<const T*>& rows);
-  Index strip() const;  // rows held together
+  Index strip() const;                                         // rows held together
   Index place(Index v) const { return cache_ ? row_[v] : v; }  // of a variable in a held row
   void add_to_gradient(const std::vector<Index>& changed, const std::vector<double>& change);
   bool can_grow(Index k) const { return b_[k] < (y_[k] > 0 ? upper_[k] : 0); }
@@ -108,7 +108,7 @@ class Column {
   std::vector<Index> set_, data_;  // variables, the first n_used_ with a coefficient; data row of each variable
   Index n_used_ = 0;
   std::vector<T> square_, strip_;
-  SharedRows<T>* cache_ = nullptr;          // where kernel rows come from, or null: then they are kept here
+  SharedRows<T>* cache_ = nullptr;  // where kernel rows come from, or null: then they are kept here
   bool from_sample_ = false;
   std::vector<Index> held_;                 // rows that are held in the cache
   std::vector<std::unique_ptr<T[]>> kept_;  // rows over all variables

@@ -1,4 +1,4 @@
-"""Kernel values that the machines of a fit share: each is computed once, whether the matrix is held or rows are cached."""
+"""Kernel values that the machines of a fit share: computed once, whether the matrix is held or rows are cached."""
 
 from collections import Counter
 
@@ -51,7 +51,9 @@ def test_cached_rows_give_the_machines_of_a_held_matrix(scheme, memory):
 def test_active_sets_smaller_than_the_support():
     """The squared hinge has support vectors all over: an active set holds 350 rows of 1,200, some of either sign."""
     X, y = data(spread=0.9)
-    held, cached = (fitted(OneVsRestSVC(), X, y, loss="squared_hinge", C=0.3, memory=m, tol=1e-4) for m in ("1GB", 330 * ROW))
+    held, cached = (
+        fitted(OneVsRestSVC(), X, y, loss="squared_hinge", C=0.3, memory=m, tol=1e-4) for m in ("1GB", 330 * ROW)
+    )
     assert len(held.support_) > 1100
     np.testing.assert_allclose(cached.decision_function(X), held.decision_function(X), atol=1e-3)
 

@@ -121,10 +121,16 @@ void check_box(Span<const double> upper, Span<const double> ridge, Index n) {
   check_numbers(ridge, 0, kLargest, "ridge");
 }
 
-void check_run(double tol, Index max_iter, double time_limit) {
+void check_run(double tol, Index max_iter, double time_limit, nb::handle stop) {
+  if (!stop.is_none() && !nb::isinstance<nb::callable>(stop)) refuse("stop must be None or a function");
   if (!(tol >= 0)) refuse("tol must be at least 0, got " + std::to_string(tol));
   if (max_iter < 0) refuse("max_iter must be at least 0, got " + std::to_string(max_iter));
   if (std::isnan(time_limit)) refuse("time_limit must be a number of seconds, got NaN");
+}
+
+double finite(double x, const char* name) {
+  if (!std::isfinite(x)) refuse(std::string(name) + " must be finite, got " + std::to_string(x));
+  return x;
 }
 
 double checked_memory(double bytes) {

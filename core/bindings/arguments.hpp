@@ -46,8 +46,10 @@ void check_numbers(Span<const double> numbers, double low, double high, const ch
 constexpr double kLargest = std::numeric_limits<double>::max(), kInfinite = std::numeric_limits<double>::infinity();
 // The bounds u >= 0, which may be infinite, and the ridge r >= 0 of a problem with n rows.
 void check_box(Span<const double> upper, Span<const double> ridge, Index n);
-// The limits of a run.
-void check_run(double tol, Index max_iter, double time_limit);
+// The limits of a run; stop is None or a function.
+void check_run(double tol, Index max_iter, double time_limit, nb::handle stop = nb::none());
+// A number of the problem: neither NaN nor infinite.
+double finite(double x, const char* name);
 double checked_memory(double bytes);
 
 // h as a T, or a sentence about `name`.

@@ -25,6 +25,8 @@ nb::dict code_paths(Square K, Vector<Index> segments, Code code, const std::vect
     refuse("segments must increase from 0 to the number of rows");
   if (static_cast<Index>(code.shape(0)) != s.size - 1 || code.shape(1) == 0)
     refuse("code must have a row per class and at least one column");
+  for (std::size_t k = 0; k < code.size(); ++k)
+    if (code.data()[k] < -1 || code.data()[k] > 1) refuse("code must have the entries -1, 0 and 1");
   check_run(tol, max_iter, time_limit);
   if (train.size() != weight.size() || train.size() != test.size()) refuse("every fold needs train, weight and test");
   for (double c : span(C))

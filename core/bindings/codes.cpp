@@ -96,7 +96,12 @@ class CodeSolver {
  public:
   CodeSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, const std::string& dtype,
              double memory, int n_jobs)
-      : X_(data_of(X, "X")), kernel_(kernel), rows_(rows), segments_(segments), memory_(checked_memory(memory)), team_(n_jobs) {
+      : X_(data_of(X, "X")),
+        kernel_(kernel),
+        rows_(rows),
+        segments_(segments),
+        memory_(checked_memory(memory)),
+        team_(n_jobs) {
     const Kernel k = kernel_of(kernel_);
     check_pair(X_.data, X_.data, k, span(rows_), span(rows_));
     n_ = span(rows_).size;
@@ -120,7 +125,7 @@ class CodeSolver {
     p.segments = span(segments_);
     p.upper = span(upper), p.ridge = span(ridge);
     check_box(p.upper, p.ridge, n_);
-    check_run(tol, max_iter, time_limit);
+    check_run(tol, max_iter, time_limit, stop);
     set_columns(code, p);
     Vector<Index> offsets, at;
     Vector<double> b;

@@ -12,7 +12,10 @@ class CoreSolver {
  public:
   CoreSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> label, double same, double other,
              const std::string& dtype, double memory, int n_jobs)
-      : rows_(X, kernel, rows, dtype, memory, n_jobs), label_(label), same_(same), other_(other) {
+      : rows_(X, kernel, rows, dtype, memory, n_jobs),
+        label_(label),
+        same_(finite(same, "same")),
+        other_(finite(other, "other")) {
     if (span(label_).size != rows_.rows().size) refuse("label needs one entry per row");
   }
 

@@ -35,11 +35,14 @@ void from_distances(ConstMatrix D, double gamma, Matrix K, int n_jobs) {
 class InnerProblems {
  public:
   InnerProblems(Vector<Index> segments, const nb::list& problems, Vector<double> ridge, int n_jobs)
-      : criterion_(span(segments), checked(span(segments), problems, span(ridge).size), span(ridge)), team_(n_jobs) {}
+      : criterion_(span(segments), checked(span(segments), problems, span(ridge).size), span(ridge)), team_(n_jobs) {
+    check_numbers(span(ridge), 0, kLargest, "ridge");
+  }
 
   nb::dict solve(ConstMatrix K, double level, double tol, Index max_steps, double time_limit) {
     check_square(K, criterion_.n(), "K");
     check_run(tol, max_steps, time_limit);
+    if (!(level > 0 && level <= kLargest)) refuse("level must be positive and finite, got " + std::to_string(level));
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
     const auto caller = std::this_thread::get_id();
@@ -105,7 +108,8 @@ class InnerProblems {
     if (s[s.size - 1] != n) refuse("ridge needs one entry per row");
     std::vector<Criterion::Problem> out;
     for (nb::handle item : problems) {
-      const auto [classes, margin] = nb::cast<std::pair<Vector<Index>, bool>>(item);
+      const auto [classes, margin] =
+          as<std::pair<Vector<Index>, bool>>(item, "a problem", "a pair of classes (int64) and whether it is a margin");
       check_indices(span(classes), s.size - 1, "classes");
       const Span<const Index> list = span(classes);
       for (Index k = 1; k < list.size; ++k)
@@ -127,7 +131,8 @@ class InnerProblems {
 
 void bind_criterion(nb::module_& m) {
   using namespace nb::literals;
-  m.def("rbf_of_distances", &from_distances, "D"_a, "gamma"_a, "K"_a.noconvert(), "n_jobs"_a, "K = exp(-gamma D), in place.");
+  m.def("rbf_of_distances", &from_distances, "D"_a, "gamma"_a, "K"_a.noconvert(), "n_jobs"_a,
+        "K = exp(-gamma D), in place.");
   nb::class_<InnerProblems>(m, "InnerProblems",
                             "Margins and radii of classes on one Gram matrix; see core/criterion.hpp.")
       .def(nb::init<Vector<Index>, const nb::list&, Vector<double>, int>(), "segments"_a, "problems"_a, "ridge"_a,

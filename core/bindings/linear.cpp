@@ -31,7 +31,8 @@ class LinearMarginSolver {
     LinearMargins p = p_;
     p.upper = span(upper), p.ridge = span(ridge);
     check_box(p.upper, p.ridge, p.rows.size);
-    check_run(tol, max_iter, time_limit);
+    check_run(tol, max_iter, time_limit, stop);
+    check_numbers({D.data(), static_cast<Index>(D.size())}, -kLargest, kLargest, "D");
     if (static_cast<Index>(D.shape(0)) != p.rows.size || static_cast<Index>(D.shape(1)) != p.classes)
       refuse("D needs one row per example and one column per class");
     Settings settings;

@@ -11,6 +11,10 @@ nb::object solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::dev
   if (static_cast<Index>(Q.shape(1)) != m) refuse("Q must be square");
   for (Index size : {span(linear).size, span(upper).size, span(alpha).size})
     if (size != m) refuse("linear, upper and alpha need one entry per row of Q");
+  check_numbers(span(linear), -kLargest, kLargest, "linear");
+  check_numbers(span(upper), 0, kInfinite, "upper");
+  check_numbers(span(alpha), -kLargest, kLargest, "alpha");
+  check_run(tol, max_steps, 0);
   const Span<const Index> g = span(groups);
   if (g.size < 2 || g[0] != 0 || g[g.size - 1] != m || !std::is_sorted(g.begin(), g.end()))
     refuse("groups must increase from 0 to the number of variables");

@@ -11,12 +11,17 @@
 namespace polymargin {
 namespace {
 
+constexpr Index kMostClasses = std::numeric_limits<std::int32_t>::max();  // so that sizes do not overflow
+
 // Duals with one variable per example.
 class DualSolver {
  public:
   DualSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, double same, double other,
              const std::string& dtype, double memory, int n_jobs)
-      : rows_(X, kernel, rows, dtype, memory, n_jobs), segments_(segments), same_(same), other_(other) {
+      : rows_(X, kernel, rows, dtype, memory, n_jobs),
+        segments_(segments),
+        same_(finite(same, "same")),
+        other_(finite(other, "other")) {
     const Span<const Index> s = span(segments_);
     if (s.size < 2 || s[0] != 0 || s[s.size - 1] != rows_.rows().size || !std::is_sorted(s.begin(), s.end()))
       refuse("segments must increase from 0 to the number of rows");
@@ -61,11 +66,12 @@ class MarginSolver {
     if (p_.label.size != p_.rows.size || !std::is_sorted(p_.label.begin(), p_.label.end()))
       refuse("label needs one entry per row, and they must not decrease");
     check_indices(p_.label, classes, "label");
+    if (classes > kMostClasses) refuse("there can be no more than 2^31 - 1 classes");
     if (reference != "own" && reference != "mean" && reference != "none")
       refuse("reference must be 'own', 'mean' or 'none'");
     p_.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
     if (p_.reference == Reference::own && own_target > 0) refuse("a class has no margin over itself");
-    p_.own_target = own_target, p_.capped = capped;
+    p_.own_target = finite(own_target, "own_target"), p_.capped = capped;
   }
 
   nb::dict solve(Vector<double> upper, Vector<double> ridge, Vector<double> b, const std::string& solver, double tol,

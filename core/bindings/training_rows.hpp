@@ -30,7 +30,7 @@ class TrainingRows {
 
   template <class Problem>
   nb::dict solve(const Problem& p, Span<const double> alpha, Settings settings, const nb::object& stop) {
-    check_run(settings.tol, settings.max_iter, settings.time_limit);
+    check_run(settings.tol, settings.max_iter, settings.time_limit, stop);
     check_numbers(alpha, -kLargest, kLargest, "the start");
     settings.memory = memory_;
     bool signalled = false;
