@@ -8,7 +8,7 @@
               largest set
 
 C, gamma and the scheme are chosen on held-out training rows by `searched`. Balanced accuracy is the mean recall of the
-classes.
+classes. The test file of KDD Cup 99 has attacks that its training file lacks; "held out" is a tenth of the latter.
 """
 
 import numpy as np
@@ -37,6 +37,7 @@ SETS = {
         dict(scheme="joint", C=10.0, gamma=10.0, tol=0.02),
         dict(scheme="pairwise", C=100.0, gamma=1.0, tol=0.02),
     ],
+    "kddcup99_10pct, held out": [dict(scheme="pairwise", C=100.0, gamma=1.0, tol=0.02)],
     "covtype_15k": [
         dict(scheme="joint", C=10.0, gamma=1.0, tol=0.02),
         dict(scheme="pairwise", C=100.0, gamma=0.1, tol=0.02),
@@ -50,6 +51,7 @@ KDD_CLASSES = ("normal", "dos", "probe", "r2l", "u2r")
 PEERS = {
     "shuttle": dict(C=100.0, gamma=1.0),
     "kddcup99_10pct": dict(C=100.0, gamma=1.0),
+    "kddcup99_10pct, held out": dict(C=100.0, gamma=1.0),
     "covtype_15k": dict(C=10.0, gamma=0.1),
     "mnist": dict(C=10.0, gamma=0.02),
 }
@@ -126,7 +128,7 @@ def searched(names=None, n=2800):
                 for C in (1.0, 10.0, 100.0):
                     parameters = dict(C=C, gamma=gamma, tol=0.05, scheme=scheme)
                     data = X[train], y[train], X[test], y[test]
-                    row = judged(f"{name}, held out", data, CoreVectorSVC(**parameters), scheme, parameters)
+                    row = judged(f"{name}, some rows", data, CoreVectorSVC(**parameters), scheme, parameters)
                     print(f"    balanced {row['balanced']}", flush=True)
     return []
 
@@ -139,8 +141,7 @@ LIKE = ("CoreVectorSVC", "exact", "random rows", "random rows, classes alike")
 def tables(rows):
     """The tables of the page from stored rows of `real`, the last ones of every machine.
 
-    First the accuracies with balanced ones in brackets, per cent; then, where test rows are of another mix of classes
-    than training rows (KDD Cup 99), the recall of every class.
+    First the accuracies with balanced ones in brackets, per cent; then the recall of every class of KDD Cup 99.
     """
     last = {(r["dataset"], r["parameters"], r["solver"]): r for r in rows}
     machines = [(name, parameters) for name, parameters, solver in last if solver == LIKE[0]]
@@ -153,7 +154,7 @@ def tables(rows):
         start = [f"{name}, {n:,}", parameters, f"{core:,} ({core / n:.1%})", f"{float(found[0]['gap']):.2%}"]
         lines.append("| " + " | ".join(start + cells) + " |")
     for name, parameters in machines:
-        if name != "kddcup99_10pct":
+        if not name.startswith("kddcup99"):
             continue
         found = [*(last[name, parameters, solver] for solver in LIKE), peer(last, name)]
         recall = [dict(part.split(":") for part in r["recall"].split()) for r in found]
