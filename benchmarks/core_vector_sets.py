@@ -139,31 +139,28 @@ LIKE = ("CoreVectorSVC", "exact", "random rows", "random rows, classes alike")
 
 
 def tables(rows):
-    """The tables of the page from stored rows of `real`, the last ones of every machine.
+    """The tables of the page from stored rows of `real`, the last ones of every machine; what is missing is left empty.
 
     First the accuracies with balanced ones in brackets, per cent; then the recall of every class of KDD Cup 99.
     """
     last = {(r["dataset"], r["parameters"], r["solver"]): r for r in rows}
-    machines = [(name, parameters) for name, parameters, solver in last if solver == LIKE[0]]
+    peers = {name: r for (name, _, solver), r in last.items() if solver.endswith(" SVC")}
     lines = ["| set, rows | machine | core | gap | accuracy | exact | random rows | classes alike | SVC |"]
     lines.append("|---" * 9 + "|")
-    for name, parameters in machines:
-        found = [*(last[name, parameters, solver] for solver in LIKE), peer(last, name)]
-        cells = [f"{100 * float(r['accuracy']):.2f} ({100 * float(r['balanced']):.1f})" for r in found]
-        core, n = int(found[0]["core"]), int(found[0]["n"])
-        start = [f"{name}, {n:,}", parameters, f"{core:,} ({core / n:.1%})", f"{float(found[0]['gap']):.2%}"]
-        lines.append("| " + " | ".join(start + cells) + " |")
-    for name, parameters in machines:
-        if not name.startswith("kddcup99"):
+    recalls = []
+    for (name, parameters, solver), row in last.items():
+        if solver != LIKE[0]:
             continue
-        found = [*(last[name, parameters, solver] for solver in LIKE), peer(last, name)]
-        recall = [dict(part.split(":") for part in r["recall"].split()) for r in found]
-        lines += ["", f"| {name}, {parameters} | core | exact | random rows | classes alike | SVC |", "|---" * 6 + "|"]
-        for c in recall[0]:
-            cells = (f"{100 * float(r[c]):.2f}" for r in recall)
-            lines.append(f"| {KDD_CLASSES[int(c)]} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def peer(last, name):
-    return next(r for (data, _, solver), r in last.items() if data == name and solver.endswith(" SVC"))
+        found = [*(last.get((name, parameters, s)) for s in LIKE), peers.get(name)]
+        core, n = int(row["core"]), int(row["n"])
+        cells = [f"{100 * float(r['accuracy']):.2f} ({100 * float(r['balanced']):.1f})" if r else "" for r in found]
+        start = [f"{name}, {n:,}", parameters, f"{core:,} ({core / n:.1%})", f"{float(row['gap']):.2%}"]
+        lines.append("| " + " | ".join(start + cells) + " |")
+        if name.startswith("kddcup99"):
+            each = [dict(part.split(":") for part in r["recall"].split()) if r else {} for r in found]
+            recalls += ["", f"| {name}, {parameters} | core | exact | random rows | classes alike | SVC |"]
+            recalls.append("|---" * 6 + "|")
+            for c in each[0]:
+                cells = (f"{100 * float(r[c]):.2f}" if c in r else "" for r in each)
+                recalls.append(f"| {KDD_CLASSES[int(c)]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines + recalls)

@@ -66,6 +66,7 @@ def test_real_rows_and_their_tables(tmp_path, monkeypatch, seed):
     assert len(rows[0]["recall"].split()) == 3
     text = core_vector_sets.tables([*rows, {**rows[1], "accuracy": "0.125"}])
     assert "12.50 (" in text and "| normal |" in text and "| probe |" in text
+    assert core_vector_sets.tables(rows[:1]).splitlines()[2].endswith("|  |  |  |  |")
     page = tmp_path / "page.md"
     for old in ("", "an older table"):
         page.write_text(f"Before.\n{old.join(core_vectors.MARKS)}\nAfter.\n", "utf-8")
