@@ -1,5 +1,5 @@
 """Silva and Ribeiro (2009), "Improving visualization, scalability and performance of multiclass problems with SVM
-manifold learning", section 5: table 2 and the averages of figure 2.
+manifold learning", section 5: table 2, figure 2 and its averages, figures 3 and 4.
 
 Protocol: supervised Isomap with alpha = 0.65 and gamma the mean distance, to 10 dimensions (Toy) or 200 (ISOLET, 2,500
 balanced training rows); new rows by a GRNN with spread 0.95; then a linear structured multiclass SVM. The baseline is
@@ -8,16 +8,22 @@ that SVM on the features themselves, SVM-multiclass with its default c = 0.01.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.metrics import f1_score
 
 from ..datasets import load
+from ..embedding_display import COLOURS, EmbeddingDisplay, principal
 from ..manifold import SupervisedIsomap
 from ..structured import StructuredSVC
 from .exhibit import Exhibit, table
 from .protocol import SEED, fitted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLE_2 = table(
     """
@@ -39,11 +45,16 @@ FIGURE_2 = table(
 DIMENSIONS = {"Toy": 10, "ISOLET": 200}
 
 
-def rows(row: str, fast: bool) -> tuple:
+DRAWS = 5  # of the 2,500 rows of ISOLET
+COLUMNS = ("SVM", "Isomap + SVM")
+LETTERS = 10  # of figures 3 and 4: a to j
+
+
+def rows(row: str, fast: bool, draw: int = 0) -> tuple:
     D = load(row.lower())
     X, y, X_test, y_test = D.X_train, D.y_train, D.X_test, D.y_test
     if row == "ISOLET":
-        rng, classes = np.random.default_rng(SEED), np.unique(y)
+        rng, classes = np.random.default_rng(SEED + draw), np.unique(y)
         per_class = 10 if fast else 2500 / len(classes)
         ends = np.round(per_class * np.arange(len(classes) + 1)).astype(int)
         some = [rng.permutation(np.flatnonzero(y == c))[: ends[k + 1] - ends[k]] for k, c in enumerate(classes)]
@@ -51,41 +62,119 @@ def rows(row: str, fast: bool) -> tuple:
     return (X, y, X_test[::10], y_test[::10]) if fast else (X, y, X_test, y_test)
 
 
+def isomap(n_components: int) -> SupervisedIsomap:
+    return SupervisedIsomap(n_components=n_components, n_neighbors=10, alpha=0.65, gamma="mean", spread=0.95)
+
+
 @cache
-def predicted(row: str, column: str, fast: bool) -> tuple[np.ndarray, np.ndarray]:
+def predicted(row: str, column: str, fast: bool, draw: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Labels of the test rows: true, predicted."""
-    X, y, X_test, y_test = rows(row, fast)
+    X, y, X_test, y_test = rows(row, fast, draw)
     if column == "SVM":
         model = StructuredSVC(C=0.01, scaling="svm-multiclass", intercept="none")
         return y_test, fitted(model, X, y).predict(X_test)
-    n_components = 5 if fast else DIMENSIONS[row]
-    isomap = SupervisedIsomap(n_components=n_components, n_neighbors=10, alpha=0.65, gamma="mean", spread=0.95)
-    Z = isomap.fit_transform(X, y)
-    return y_test, fitted(StructuredSVC(C=1.0), Z, y).predict(isomap.transform(X_test))
+    model = isomap(5 if fast else DIMENSIONS[row])
+    Z = model.fit_transform(X, y)
+    return y_test, fitted(StructuredSVC(C=1.0), Z, y).predict(model.transform(X_test))
+
+
+def averaged(measure: Callable, row: str, column: str, fast: bool) -> dict:
+    """The measures of all draws: mean and standard deviation, where there is more than one."""
+    draws = DRAWS if row == "ISOLET" and not fast else 1
+    found = [measure(*predicted(row, column, fast, draw)) for draw in range(draws)]
+    values = {name: [result[name] for result in found] for name in found[0]}
+    return {name: (float(np.mean(v)), float(np.std(v, ddof=1)) if draws > 1 else None) for name, v in values.items()}
+
+
+def of_classes(y: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Error rate (b + c) / (a + b + c + d) and F1 of each class against the rest, in per cent."""
+    classes = np.unique(y)
+    errors = np.array([np.mean((found == c) != (y == c)) for c in classes])
+    return 100 * errors, 100 * f1_score(y, found, average=None, labels=classes, zero_division=0)
 
 
 def global_error(row: str, column: str, fast: bool) -> dict:
-    y, found = predicted(row, column, fast)
-    return {"error [%]": 100 * np.mean(found != y)}
+    return averaged(lambda y, found: {"error [%]": 100 * np.mean(found != y)}, row, column, fast)
 
 
 def per_class(row: str, column: str, fast: bool) -> dict:
-    """Error rate (b + c) / (a + b + c + d) and F1 of each class against the rest, averaged over the classes."""
-    y, found = predicted(row, column, fast)
-    classes = np.unique(y)
-    errors = [np.mean((found == c) != (y == c)) for c in classes]
-    return {"error [%]": 100 * np.mean(errors), "F1 [%]": 100 * f1_score(y, found, average="macro", labels=classes)}
+    names = "error [%]", "F1 [%]"
+    return averaged(lambda y, f: dict(zip(names, map(np.mean, of_classes(y, f)), strict=True)), row, column, fast)
+
+
+def figure_2(fast: bool) -> Figure:
+    """Bars per class, the first draw of ISOLET."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 6.5), layout="constrained")
+    axes = figure.subplots(2, 2, width_ratios=(1, 2.4))
+    for at, row in enumerate(DIMENSIONS):
+        panels = axes[:, at]
+        for k, column in enumerate(COLUMNS):
+            y, found = predicted(row, column, fast)
+            classes = np.unique(y)
+            names = [chr(96 + int(c)) if row == "ISOLET" else str(c) for c in classes]
+            for panel, values in zip(panels, of_classes(y, found), strict=True):
+                panel.bar(np.arange(len(classes)) + 0.4 * k - 0.2, values, 0.4, color=COLOURS[1 - k], label=column)
+                panel.set_xticks(np.arange(len(classes)), names)
+        panels[0].set_title(f"{row}, test rows")
+        panels[1].set_xlabel("class")
+    axes[0, 0].set_ylabel("error rate [%]")
+    axes[1, 0].set_ylabel("F1 [%]")
+    axes[0, 0].legend(frameon=False)
+    return figure
+
+
+def letters(fast: bool) -> tuple:
+    """Training and test rows of the first letters, their names, and a map of the training rows to the plane."""
+    X, y, X_test, y_test = rows("ISOLET", fast)
+    used, held = y <= LETTERS, y_test <= LETTERS
+    names = np.array([chr(96 + c) for c in range(LETTERS + 1)])
+    model = isomap(2).fit(X[used], y[used])
+    return X[used], names[y[used].astype(int)], X_test[held], names[y_test[held].astype(int)], model
+
+
+def panels(*parts: tuple) -> Figure:
+    """Scatter plots side by side."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.5 * len(parts), 5), layout="constrained")
+    for axes, (z, y, title) in zip(np.ravel(figure.subplots(1, len(parts))), parts, strict=True):
+        EmbeddingDisplay.from_data(z, y, title=title, ax=axes)
+        axes.set_xlabel("first coordinate")
+        axes.set_ylabel("second coordinate")
+    return figure
+
+
+def figure_3(fast: bool) -> Figure:
+    X, y, _, _, model = letters(fast)
+    before = principal(X, 2), y, "training rows before: principal components"
+    return panels(before, (model.embedding_, y, "training rows after: the map has seen their letters"))
+
+
+def figure_4(fast: bool) -> Figure:
+    _, _, X_test, y_test, model = letters(fast)
+    return panels((model.transform(X_test), y_test, "test rows, mapped without their letters"))
 
 
 PLACE = "Silva and Ribeiro 2009, EANN, CCIS 43, "
 DECIDED = (
-    "n_neighbors = 10 and C = 1 of the SVM after the map are not printed; they are the defaults here.",
+    "n_neighbors = 10 and C = 1 of the SVM after the map are not printed; they are the defaults here. In five-fold "
+    "cross-validation on the training rows of Toy they have the smallest error of 5 to 40 neighbours and C = 0.01 to "
+    "1000; on those of ISOLET (three folds of the first draw) the error is 18.0 % with 5 to 40 neighbours at any C "
+    "from 0.1 on, to a quarter of a point.",
     "Eq. 3 is read with the sign of Geng et al. (2005) in its second line; as printed most pairs have no distance.",
     "The baseline is that of the paper, SVM-multiclass with its default c = 0.01, which underfits: a linear machine "
     "with C = 1 has far smaller errors than either column.",
     "Toy has 53 features of which 45 are ever non-zero (the paper prints 47). ISOLET: 2,500 training rows, 96 or 97 of "
-    "each letter, drawn with seed 0.",
+    "each letter: mean and standard deviation of five draws (seeds 0 to 4). Their nearest-neighbour errors alone go "
+    "from 12.4 to 14.5 %.",
     "Recall and precision are exchanged in the text of section 5.2; F1 does not depend on it.",
+)
+PICTURES = (
+    "The map to the plane is fitted to the training rows of these ten letters (the first draw of 2,500 rows); whether "
+    "the other letters took part is not printed.",
+    "The map has seen the letters of the training rows, and separates shuffled ones too: believe figure 4.",
 )
 BASELINE = "At c = 0.01 nearly every row gets the largest class, an error of 49.65 %; the paper's c is not printed."
 EXHIBITS = (
@@ -108,12 +197,29 @@ EXHIBITS = (
         printed=FIGURE_2,
         compute=per_class,
         own=("Isomap + SVM",),
+        draw=figure_2,
         decided=DECIDED,
         reasons={
             ("Toy", "SVM"): BASELINE,
             ("Toy", "Isomap + SVM", "F1 [%]"): "Four of the seven classes have 11 to 65 of the 2,000 test rows: a few "
-            "rows are points of the average. With 20 neighbours and the spread chosen by leave-one-out it is 36.2 at "
-            "an error of 38.1, but neither is printed, and none is tuned on the test rows here.",
+            "rows are points of the average. It is at most 32.5 with 5 to 40 neighbours and C = 0.01 to 1000; "
+            "cross-validation on the training rows chooses what is used here.",
         },
+    ),
+    Exhibit(
+        paper="isomap",
+        name="figure 3",
+        title="Training rows of the first ten letters of ISOLET, before and after",
+        where=PLACE + "figure 3",
+        draw=figure_3,
+        decided=PICTURES,
+    ),
+    Exhibit(
+        paper="isomap",
+        name="figure 4",
+        title="Test rows of the first ten letters of ISOLET",
+        where=PLACE + "figure 4",
+        draw=figure_4,
+        decided=PICTURES,
     ),
 )
