@@ -36,6 +36,18 @@ class JointMap(Protocol):
         """For every i the output with the largest score."""
 
 
+def largest_square(X: Any) -> float:
+    """The largest squared length of a row, with a column of ones."""
+    squares = X.power(2).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return 1.0 + float(np.max(squares))
+
+
+def with_ones(X: Any) -> Any:
+    if sp.issparse(X):
+        return sp.csr_array(sp.hstack((X, np.ones((X.shape[0], 1)))))
+    return np.column_stack((X, np.ones(len(X), dtype=X.dtype)))
+
+
 @dataclass
 class Classes:
     """Outputs that are classes: Psi(x, c) is x in the place of class c, a block of zeros in all others."""

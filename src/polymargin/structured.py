@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -232,18 +231,17 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weight = plain * class_weights(self.class_weight, classes, label, plain)[label]
         strength = self._strength(weight, plain.sum())
         ones = self.intercept != "none"
-        start = self._last(len(classes), X.shape[1], len(y)) if self.warm_start else {}
+        w, B = self._last(len(classes), X.shape[1], len(y)) if self.warm_start else (None, None)
         self._B = None
         if self.algorithm == "auto" and (self.rescaling == "margin" or common(loss) is not None):
-            B = None if start.get("B") is None else start["B"][:, rows]
+            B = None if B is None else B[:, rows]
             answer, W, B = self._steps(X, rows, label, loss, strength, ones, B, progress)
             if self.warm_start:
                 self._B = np.zeros((len(classes), len(y)))
                 self._B[:, rows] = B
         else:
             some = X if len(rows) == len(y) else X[rows]
-            outputs = joint_maps.Classes(with_ones(some) if ones else some, label, loss, self.rescaling)
-            w = start.get("W")
+            outputs = joint_maps.Classes(joint_maps.with_ones(some) if ones else some, label, loss, self.rescaling)
             w = None if w is None else (w if ones else w[:, :-1]).ravel()
             answer = self._cut(outputs, strength, w, progress)
             W = answer.w.reshape(len(classes), -1)
@@ -263,14 +261,11 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.coef_ = answer.w
         return answer
 
-    def _last(self, n_classes: int, n_features: int, n: int) -> dict[str, np.ndarray]:
-        """What the last fit leaves to start from, as far as the shapes agree: weights W with intercepts, and B."""
-        last = {}
-        if getattr(self, "coef_", np.zeros(0)).shape == (n_classes, n_features):
-            last["W"] = np.column_stack((self.coef_, self.intercept_))
-        if np.shape(getattr(self, "_B", None)) == (n_classes, n):
-            last["B"] = self._B
-        return last
+    def _last(self, n_classes: int, n_features: int, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Weights with intercepts, and B, of the last fit, as far as their shapes agree with this one."""
+        W, B = getattr(self, "coef_", None), getattr(self, "_B", None)
+        W = np.column_stack((W, self.intercept_)) if np.shape(W) == (n_classes, n_features) else None
+        return W, B if np.shape(B) == (n_classes, n) else None
 
     def _cut(self, outputs: Any, strength: np.ndarray, start: np.ndarray | None, progress: Any) -> Answer:
         """Cutting planes; with one slack its cap is 1 and the examples' weights are in the cut."""
@@ -289,22 +284,21 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rescaling has c times the weights of that with C / c. It may be solved on kernel values, which is far faster
         where rows are long, or nearly all of them are far from the margin.
         """
-        begin, n, memory = time.monotonic(), len(label), budget("auto")
-        level = common(loss)
+        begin, n, memory, level = time.monotonic(), len(label), budget("auto"), common(loss)
         size = level if level is not None and self.rescaling == "margin" else 1.0
         if level is not None:
             strength, loss = strength * (level / size**2), loss / level
         shared = dict(X=X, rows=rows, y=label, n_classes=len(loss), intercept="regularised" if ones else "none")
         shared |= dict(threads=threads(self.n_jobs), random_state=self.random_state, progress=progress)
-        if level is None or linear.pays(X, n, len(loss), memory):
+        within = strength.sum() * joint_maps.largest_square(X) < 1  # no score reaches a margin: a few sweeps do
+        if level is None or within or linear.pays(X, n, len(loss), memory):
             exact = dict(largest=True, upper=strength, ridge=np.zeros(n), target=loss)
             solve, sweep = partial(linear.solve, **shared, **exact), 1
         else:
             exact = dict(kernel=kernels.record("linear", None, 1, 0.0), loss="hinge", C=1.0, weight=strength)
             machine = MACHINES["crammer-singer"]
             solve, sweep = partial(margins.solve, machine, **shared, **exact, solver="auto", memory=memory), n
-        tol, n_iter, B = COARSE * loss.max(), 0, start
-        tiny = X.shape[1] * n * len(loss) <= FEW
+        tol, n_iter, B, tiny = COARSE * loss.max(), 0, start, X.shape[1] * n * len(loss) <= FEW
         while True:
             left = None if self.time_limit is None else max(self.time_limit - (time.monotonic() - begin), 0.0)
             D = np.zeros((n, len(loss))) if B is None else margins.rows_of_prototypes(OWN, B / size, label, strength)
@@ -315,9 +309,8 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if s.status != "solved" or done or n_iter >= self.max_iter:
                 break
             tol *= TIGHTEN
-        status = "max_iter" if s.status == "solved" else s.status
-        if s.duality_gap <= self.tol and status != "interrupted":
-            status = "solved"
+        reached = s.duality_gap <= self.tol and s.status != "interrupted"
+        status = "solved" if reached else "max_iter" if s.status == "solved" else s.status
         W = size * (s.B @ X[rows] if s.weights is None else s.weights)
         W = np.column_stack((W, size * s.intercept)) if ones else W
         error = KeyboardInterrupt() if s.signalled else None
@@ -394,9 +387,3 @@ def common(loss: np.ndarray) -> float | None:
     """The loss of every wrong class, if that is one number."""
     others = loss[~np.eye(len(loss), dtype=bool)]
     return float(others[0]) if np.all(others == others[0]) else None
-
-
-def with_ones(X: Any) -> Any:
-    if sp.issparse(X):
-        return sp.csr_array(sp.hstack((X, np.ones((X.shape[0], 1)))))
-    return np.column_stack((X, np.ones(len(X), dtype=X.dtype)))
