@@ -120,7 +120,7 @@ def point(parameters):
     return " ".join(f"{name.rpartition('__')[2]}={value:.4g}" for name, value in sorted(parameters.items()))
 
 
-def compared(name, split, most, says):
+def compared(name, split, most, few, says):
     X, y, X_test, y_test = rows_of(name, split, most)
     found = {"dataset": name, "split": split, "n": len(y), "n_test": len(y_test), "d": X.shape[1]}
     found["classes"] = len(np.unique(y))
@@ -132,7 +132,7 @@ def compared(name, split, most, says):
     says(f"{name}: AutoSVC {found['auto_accuracy']:.4f} after {found['auto_seconds']:.1f} s")
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     begin = time.perf_counter()
-    model, best, seconds, found["peer"] = (searched if len(y) <= SEARCHED else equal_scores)(X, y, folds)
+    model, best, seconds, found["peer"] = (searched if len(y) <= few else equal_scores)(X, y, folds)
     found["grid_seconds"] = seconds or time.perf_counter() - begin
     found["grid_accuracy"] = float((model.predict(X_test) == y_test).mean())
     found["grid_choice"] = point(best)
@@ -185,6 +185,9 @@ def main():
     parser.add_argument("names", nargs="*", help=f"small, large, or out of {', '.join((*SMALL, *LARGE))}; none: all")
     parser.add_argument("--splits", type=int, help="of a set without official test rows")
     parser.add_argument("--rows", type=int, help="at most so many training rows")
+    parser.add_argument(
+        "--searched", type=int, default=SEARCHED, help="rows up to which GridSearchCV runs (%(default)s)"
+    )
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     console = Console(width=max(120, Console().width))
@@ -203,7 +206,7 @@ def main():
         for split in range(splits):
             if (name, split) in records:
                 continue
-            records[name, split] = r = compared(name, split, given.rows, console.print)
+            records[name, split] = r = compared(name, split, given.rows, given.searched, console.print)
             console.print({k: round(v, 4) if isinstance(v, float) else v for k, v in r.items()})
             if given.out:
                 store(given.out, r)

@@ -13,10 +13,10 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
 
 
-def run(*words, cwd, code=0, **how):
+def run(*words, cwd, code=0, width="200", **how):
     done = subprocess.run(
         [sys.executable, "-m", "polymargin.cli", *map(str, words)],
-        cwd=cwd, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}, **how,
+        cwd=cwd, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": width}, **how,
     )  # fmt: skip
     assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
@@ -220,3 +220,27 @@ def test_interrupt_leaves_a_model(tmp_path):
     assert process.returncode == 130, said
     assert "the model so far is in m.pm" in said
     run("predict", "m.pm", "many.npz", "-o", "p.csv", cwd=tmp_path)
+
+
+def test_devices_are_not_replaced(folder):
+    before = os.stat(os.devnull)
+    said = run("predict", "wine.pm", "test.csv", "-o", os.devnull, cwd=folder, code=1).stderr
+    assert "found the device" in said
+    assert os.stat(os.devnull).st_rdev == before.st_rdev
+
+
+def test_warnings_are_sentences(folder):
+    done = run("tune", "train.csv", "-t", "cultivar", "--method", "criterion-I", cwd=folder)
+    assert "UserWarning" not in done.stderr and ".py" not in done.stderr
+    assert "polymargin fit train.csv --target cultivar --machine pairwise --C" in done.stdout
+
+
+def test_a_table_is_not_a_sparse_file(folder):
+    dump_svmlight_file(np.eye(4), np.arange(4), str(folder / "other.svm"))
+    said = run("predict", "wine.pm", "other.svm", cwd=folder, code=1).stderr
+    assert "expected a table with column names" in said
+
+
+def test_narrow_terminals_show_whole_names(folder):
+    done = run("compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "2", cwd=folder, width="80")
+    assert "crammer-singer" in done.stdout

@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import mmap
+import os
 import pickle
 import zipfile
 
@@ -235,6 +236,19 @@ def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
     assert raised.value.errno == errno.ENOSPC
     assert [p.name for p in path.parent.iterdir()] == [path.name]
     same(load_model(path), model, X)
+
+
+def test_folders_and_devices_are_not_replaced_and_links_are_followed(tmp_path):
+    model = JointSVC().fit(X, y)
+    os.mkfifo(tmp_path / "pipe.pm")
+    for path in (tmp_path, tmp_path / "pipe.pm"):
+        with pytest.raises(ValueError, match="found the folder or device"):
+            save_model(model, path)
+    assert (tmp_path / "pipe.pm").is_fifo()
+    (tmp_path / "link.pm").symlink_to(tmp_path / "real.pm")
+    save_model(model, tmp_path / "link.pm")
+    assert (tmp_path / "link.pm").is_symlink()
+    same(load_model(tmp_path / "real.pm"), model, X)
 
 
 def test_a_folder_that_is_not_there(tmp_path):

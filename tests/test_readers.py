@@ -121,3 +121,20 @@ def test_other_bad_files(write, tmp_path):
     np.savez(tmp_path / "d.npz", X=np.array([["a", object()]], dtype=object))
     with pytest.raises(ReadError, match="plain arrays"):
         read(tmp_path / "d.npz")
+
+
+def test_an_open_quote_is_found(write):
+    with pytest.raises(ReadError, match=r"line 3: expected fields, and found a quote .* never closed"):
+        read(write('a,b,y\n1,2,x\n3,"4,y\n5,6,y\n'), "y")
+
+
+def test_the_last_columns_are_named_too(write):
+    names = [f"feature_{k}" for k in range(30)] + ["verdict"]
+    with pytest.raises(ReadError, match=r"'feature_0'.*\.\.\..*'verdict': name the one with the labels"):
+        read(write(",".join(names) + "\n" + ",".join(["1"] * 31) + "\n"), "y")
+
+
+def test_archives_of_objects(tmp_path):
+    np.savez(tmp_path / "objects.npz", X=np.array([[{}, 1]], dtype=object))
+    with pytest.raises(ReadError, match="Python objects in it: write it with numpy.savez"):
+        read(tmp_path / "objects.npz")

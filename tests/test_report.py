@@ -1,10 +1,12 @@
 """The report, opened in a real browser."""
 
 import shutil
+from string import ascii_uppercase
 
 import numpy as np
 import pandas as pd
 import pytest
+from data_sets import blobs
 from sklearn.datasets import load_iris, load_wine
 
 from polymargin import AutoSVC
@@ -151,3 +153,62 @@ def test_nothing_sticks_out(tab):
     for width in (1200, 390):
         tab.set_viewport_size({"width": width, "height": 800})
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_keys_go_to_both_ends_and_leave(tab):
+    tab.locator("#plane").focus()
+    tip = tab.locator("#tip")
+    seen = []
+    for key in ("Home", "ArrowLeft", "End", "ArrowRight"):
+        tab.keyboard.press(key)
+        seen.append(tip.inner_text())
+    assert seen[0] == seen[3] != seen[1] == seen[2]  # round the corner and back
+    tab.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_all_controls_are_reached_by_tab(tab):
+    reached = []
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+        reached.append(tab.evaluate("(e => e.id || e.textContent || e.value)(document.activeElement)"))
+    for wanted in ("Data", "Run", "theme", "All", "None", "plane"):
+        assert wanted in reached
+    tab.locator("#filter input").first.focus()
+    tab.keyboard.press("Space")
+    assert tab.locator("#labels text").count() == 2
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory):
+    """A report on 26 classes."""
+    X, y = blobs([12] * 26, 4, seed=0, spread=1.0)
+    model = AutoSVC(C=10.0, gamma=0.1).fit(X, np.array(list(ascii_uppercase))[y])
+    return write_report(model, X, model.predict(X), tmp_path_factory.mktemp("letters") / "letters.html")
+
+
+def test_26_classes_fit_on_the_screen(browser, letters):
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    tab.goto(letters.as_uri())
+    assert tab.locator(".confusion tbody tr").count() == 26
+    wide = "(e => [e.scrollWidth, e.parentElement.clientWidth])(document.querySelector('.confusion'))"
+    table, room = tab.evaluate(wide)
+    assert table <= room
+    marks = tab.locator("#filter label use").evaluate_all(
+        "a => a.map(e => e.getAttribute('href') + e.getAttribute('fill'))"
+    )
+    assert len(set(marks)) == 26
+    tab.set_viewport_size({"width": 390, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    box = tab.locator("#plane").bounding_box()
+    for mark in tab.locator("#points use").all()[::25]:
+        at = mark.bounding_box()
+        assert box["x"] - 5 <= at["x"] <= box["x"] + box["width"] + 5
+        assert box["y"] - 5 <= at["y"] <= box["y"] + box["height"] + 5
+    tab.close()
+
+
+def test_run_facts_have_the_memory(model):
+    run = facts(*model, title="", source="")["run"]
+    assert run["memory to tune and train"].endswith("MB at most, the whole process")
+    assert 1 < float(run["memory for this report"].split()[0]) < 1e5

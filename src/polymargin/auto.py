@@ -24,6 +24,7 @@ from .machines import MACHINES
 from .probabilities import confidence, softmax, temperature, unseen
 from .progress import logger
 from .reductions import OneVsRestSVC, PairwiseSVC
+from .resources import peak_memory
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
 MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
@@ -101,6 +102,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         Names of the columns that the machine sees.
     fit_seconds_ : float
         Duration of `fit`.
+    peak_memory_ : int
+        The most bytes of memory that the process has held up to the end of `fit`, 0 where the system does not tell.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -191,7 +194,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
                 self._calibrate(X, y, sample, deadline, rng)
         finally:
             self.feature_names_out_ = self.encoder_.get_feature_names_out()
-            self.fit_seconds_ = time.monotonic() - begin
+            self.fit_seconds_, self.peak_memory_ = time.monotonic() - begin, peak_memory()
         if interrupted:
             raise KeyboardInterrupt
         return self
@@ -208,18 +211,15 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             self._say(f"Machine: {self.machine}, as asked.")
             return self.machine
         if n > MANY_ROWS:
-            self._say(
-                f"Machine: core vectors, because {n} rows are more than {MANY_ROWS}: a small core of rows decides."
-            )
+            self._say(f"Machine: core vectors, because {n} rows are more than {MANY_ROWS}: few of them decide.")
             return "core-vector"
         if T > MANY_CLASSES:
             self._say(
                 f"Machine: scatter, because {T} classes are more than {MANY_CLASSES}: its cost does not grow with them."
             )
             return "scatter"
-        self._say(
-            f"Machine: one-versus-one, because {T * (T - 1) // 2} pairs of classes and {n} rows are few enough for it."
-        )
+        pairs = f"{T * (T - 1) // 2} pairs" if T > 2 else "1 pair"
+        self._say(f"Machine: one-versus-one, because {pairs} of classes and {n} rows are few enough for it.")
         return "pairwise"
 
     def _machine(self, name: str, C: float, gamma: Any, deadline: float = np.inf) -> Any:
@@ -316,7 +316,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         if len(rows) < 10 or len(np.unique(index[rows])) < len(self.classes_) or time.monotonic() > deadline:
             self._say("Probabilities: not calibrated, because the rows or the time were too few.")
             return
-        folds = max(2, min(3, int(np.bincount(index[rows]).min())))
+        folds = max(2, min(5, int(np.bincount(index[rows]).min())))
         splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state).split(rows, y[rows])
         Z = self.encoder_.transform(take(X, rows))
         self.temperature_ = temperature(*unseen(self.machine_, Z, y[rows], splits))

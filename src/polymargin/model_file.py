@@ -70,7 +70,7 @@ def save_model(model: Any, path: str | os.PathLike) -> Path:
     """
     from . import __version__
 
-    path = Path(path)
+    path = destination(path)
     check_is_fitted(model)
     arrays: list[np.ndarray] = []
     document = {
@@ -96,6 +96,16 @@ def save_model(model: Any, path: str | os.PathLike) -> Path:
         ) from error
     finally:
         part.unlink(missing_ok=True)
+    return path
+
+
+def destination(path: str | os.PathLike) -> Path:
+    """Where a finished file may be moved to: behind links, and no device, which it would take the place of."""
+    path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise ValueError(f"expected the name of a file to write, and found the folder or device {path}: name a file")
     return path
 
 

@@ -376,7 +376,9 @@ RECORDS = {
             "explain_choices_": (Words(),),
             "feature_names_out_": (Strings("F"),),
             "fit_seconds_": (Number("a number >= 0", least=0.0),),
+            "peak_memory_": (COUNT,),
         },
+        optional=(*OPTIONAL, "peak_memory_"),
         check=check_auto,
     ),
     "Pipeline": Record(

@@ -206,10 +206,11 @@ def probabilities(graph: Graph, model: AutoSVC, F: str, scores: str, winner: str
         return op("Softmax", op("Div", half, constant(model.temperature_)), axis=1)
     S = scores
     if hasattr(model.machine_, "pairs_"):
-        S = op("MatMul", op("Clip", F, constant(-1), constant(1)), constant(code_of(model.machine_).T))
+        code, f = code_of(model.machine_).T, op("Mul", F, constant(2))
+        lost, won = (op("MatMul", op("Softplus", v), constant(code == s)) for v, s in ((op("Neg", f), 1), (f, -1)))
+        S = op("Neg", op("Add", lost, won))
         top = op("Add", graph.reduce("ReduceMax", S), constant(1e-9))
         S = op("Where", one_hot(graph, winner, T), op("Max", S, top), S)
-        S = op("Div", S, constant(T - 1))
     return op("Softmax", op("Div", S, constant(model.temperature_)), axis=1)
 
 

@@ -25,8 +25,9 @@ def confidence(machine: Any, Z: Any) -> np.ndarray:
     """Scores, one column per class, whose differences say how sure the machine is; their argmax is its prediction.
 
     Votes do not say this: of T classes the winner has about T - 1 of them whether the row is easy or not. So for the
-    votes of one-versus-one the mean of the pairs' own values takes their place, cut at the margin, with the winner of
-    the vote moved to the top.
+    votes of one-versus-one a sum over the pairs of a class takes their place, sum log 1 / (1 + exp(-2 f)), f the pair's
+    value for the class: as if 2 f were the log-odds of the pair and pairs were independent. The winner of the vote is
+    moved to the top.
     """
     F = machine.decision_function(Z)
     if F.ndim == 1:
@@ -34,15 +35,14 @@ def confidence(machine: Any, Z: Any) -> np.ndarray:
     if not hasattr(machine, "pairs_"):
         return F
     winner = F.argmax(axis=1)
-    pairs = np.clip(machine.pair_decisions_(Z), -1, 1)
+    pairs = 2 * machine.pair_decisions_(Z)
     S = np.zeros_like(F)
-    first, second = np.asarray(machine.pairs_).T
-    for k in range(pairs.shape[1]):
-        S[:, first[k]] += pairs[:, k]
-        S[:, second[k]] -= pairs[:, k]
+    for f, (a, b) in zip(pairs.T, machine.pairs_, strict=True):
+        S[:, a] -= np.logaddexp(0, -f)
+        S[:, b] -= np.logaddexp(0, f)
     rows = np.arange(len(S))
-    S[rows, winner] = np.maximum(S[rows, winner], np.nextafter(S.max(axis=1), np.inf) + 1e-9)
-    return S / (F.shape[1] - 1)
+    S[rows, winner] = np.maximum(S[rows, winner], S.max(axis=1) + 1e-9)
+    return S
 
 
 def unseen(machine: Any, Z: Any, y: np.ndarray, splits: Iterable) -> tuple[np.ndarray, np.ndarray]:

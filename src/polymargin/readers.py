@@ -10,6 +10,7 @@ import bz2
 import csv
 import gzip
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +83,7 @@ def _read_csv(path: Path, target: str | None) -> Rows:
             f"{path}: expected UTF-8 text, and found byte {error.object[error.start]:#04x} at position {error.start}: "
             f"save the file as UTF-8"
         ) from None
-    except (OSError, EOFError, csv.Error) as error:
+    except (OSError, EOFError) as error:
         raise ReadError(f"{path}: expected a readable text file, and found: {error}") from None
     if n_lines == 0:
         raise ReadError(f"{path}: expected rows below the header line, and found none")
@@ -105,7 +106,7 @@ def _check_lines(path: Path) -> tuple[str, list[str], int]:
     with _text(path) as file:
         lines = csv.reader(file, delimiter=separator, strict=True)
         names, n_lines = None, 0
-        for fields in lines:
+        for fields in _fields(path, lines):
             if not fields:
                 continue
             if names is None:
@@ -121,6 +122,18 @@ def _check_lines(path: Path) -> tuple[str, list[str], int]:
     if names is None:
         raise ReadError(f"{path}: expected a header line, and found only blank lines")
     return separator, names, n_lines
+
+
+def _fields(path: Path, lines: Any) -> Iterator[list[str]]:
+    """The rows of a CSV file; a quote that is not closed swallows the lines below it."""
+    line = 1
+    try:
+        for fields in lines:
+            yield fields
+            line = lines.line_num + 1
+    except csv.Error as error:
+        what = 'a quote (") that is never closed' if "end of data" in str(error) else str(error)
+        raise ReadError(f"{path}, line {line}: expected fields, and found {what}: correct the line") from None
 
 
 def _spoken(separator: str) -> str:
@@ -158,7 +171,9 @@ def _read_parquet(path: Path, target: str | None) -> Rows:
     except ImportError:
         raise ReadError(f"{path}: Parquet files need the package pyarrow: pip install polymargin[report]") from None
     except Exception as error:  # pyarrow has many kinds of errors for a broken file
-        raise ReadError(f"{path}: expected a Parquet file, and found: {_first_line(error)}") from None
+        raise ReadError(
+            f"{path}: expected a Parquet file, and found none or a broken one ({_first_line(error)}): write it again"
+        ) from None
     frame.columns = [str(name) for name in frame.columns]
     return _split(path, frame, target, header=False)
 
@@ -172,10 +187,11 @@ def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> Rows:
     if target is None:
         return Rows(frame, None)
     if target not in frame.columns:
-        shown = ", ".join(map(repr, list(frame.columns)[:12])) + (", ..." if len(frame.columns) > 12 else "")
+        names = list(map(repr, frame.columns))
+        shown = ", ".join(names if len(names) <= 12 else [*names[:6], "...", *names[-5:]])
         raise ReadError(
             f"{path}: expected the target column {target!r}, and found the columns {shown}"
-            + (nearest(target, frame.columns) or ": name one of these")
+            + (nearest(target, frame.columns) or ": name the one with the labels (--target)")
         )
     y = frame[target]
     missing = np.flatnonzero(y.isna().to_numpy())
@@ -249,7 +265,11 @@ def _read_npz(path: Path, target: str | None) -> Rows:
             X = next((archive[k] for k in ("X", "X_train", "data") if k in names), None)
             y = next((archive[k] for k in (target, "y", "y_train", "target") if k in names), None)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ReadError(f"{path}: expected an NPZ archive of plain arrays, and found: {_first_line(error)}") from None
+        objects = "pickle" in str(error) and zipfile.is_zipfile(path)
+        what = "Python objects in it" if objects else "a broken one or none"
+        raise ReadError(
+            f"{path}: expected an NPZ archive of plain arrays, and found {what}: write it with numpy.savez"
+        ) from None
     if X is None or X.ndim != 2:
         found = f"the arrays {', '.join(names)}" if X is None else f"X of shape {X.shape}"
         raise ReadError(f"{path}: expected an array X with 2 dimensions, and found {found}")

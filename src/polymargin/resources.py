@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 from pathlib import Path
 
 import joblib
@@ -53,6 +54,15 @@ def budget(memory: str | float) -> int:
     if size < 10**6:
         raise ValueError(f'memory expected at least "1MB", and found {memory!r}, which is {size} bytes: give more')
     return size
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held so far; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def free_memory() -> int:

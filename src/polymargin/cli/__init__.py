@@ -5,9 +5,11 @@ Exit codes: 0 done, 1 the data or the model cannot be used (one sentence says wh
 
 from __future__ import annotations
 
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from .. import __version__
 from ..papers.command import reproduce
@@ -30,8 +32,14 @@ def _version(version: Annotated[bool, typer.Option("--version", help="print the 
         raise typer.Exit(0)
 
 
+def note(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as a sentence: where in the library it came from helps nobody here."""
+    err.print(f"[yellow]polymargin:[/] {escape(str(message))}", soft_wrap=True)
+
+
 def main() -> None:
     """The console script: every expected fault ends in one sentence and an exit code, never in a traceback."""
+    warnings.showwarning = note
     try:
         code = app(standalone_mode=False)  # a command that ends early gives its exit code back
         raise SystemExit(code or 0)

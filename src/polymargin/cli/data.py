@@ -72,6 +72,9 @@ def tune(
         shown = f"{value:.6g}" if np.ndim(value) == 0 else f"{len(value)} numbers (use --json to see them)"
         table.add_row(name, shown)
     say(as_json, facts, table)
+    if not as_json and np.ndim(facts["gamma"]) == 0:
+        words = f"--machine {machine} --C {facts['C']:.6g} --gamma {facts['gamma']:.6g}"
+        out.print(f"Use them: polymargin fit {data} --target {target} {words}", soft_wrap=True)
 
 
 def embed(
@@ -170,7 +173,7 @@ def compare(
         )  # fmt: skip
     table = table_of(
         f"{len(y)} rows, {Z.shape[1]} columns, {len(classes)} classes, {folds} folds",
-        "machine", "accuracy", "+-", "fit seconds", "support vectors", "C", "gamma",
+        "machine", "accuracy", "+-", "seconds to fit", "support vectors", "C", "gamma",
     )  # fmt: skip
     for row in sorted(found, key=lambda r: -r["accuracy"]):
         table.add_row(

@@ -74,7 +74,8 @@ def fit(
         for line in auto.explain_choices_:
             out.print(f"• {escape(line)}", soft_wrap=True)
         out.print(
-            f"Trained in {auto.fit_seconds_:.1f} s. The model is in {model}; try: polymargin predict {model} NEW.csv"
+            f"Trained in {auto.fit_seconds_:.1f} s. The model is in {model}; try: polymargin predict {model} NEW.csv",
+            soft_wrap=True,
         )
         return
     say(True, facts)
@@ -114,8 +115,8 @@ def evaluate(model: ModelFile, data: Data, target: Target = "y", as_json: Json =
 
     fitted = load(model)
     rows = labelled(data, target)
-    y = labels_of(fitted, rows.y, data)
-    scores = score_facts(y, fitted.predict(columns_of(fitted, rows.X, data)), fitted.classes_)
+    X, y = columns_of(fitted, rows.X, data), labels_of(fitted, rows.y, data)
+    scores = score_facts(y, fitted.predict(X), fitted.classes_)
     title = f"accuracy {scores['accuracy']:.4f}, mean F1 {scores['macro F1']:.4f} on {len(y)} rows"
     table = table_of(title, "class", "precision", "recall", "F1", "rows")
     for c in scores["table"]:
@@ -136,8 +137,7 @@ def report(
     check_folder(to)
     fitted = load(model)
     rows = labelled(data, target)
-    y = labels_of(fitted, rows.y, data)
-    X = columns_of(fitted, rows.X, data)
+    X, y = columns_of(fitted, rows.X, data), labels_of(fitted, rows.y, data)
     with err.status("writing the report"):
         write_report(fitted, X, y, to, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
     if as_json:

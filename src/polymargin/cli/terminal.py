@@ -39,6 +39,8 @@ def say(as_json: bool, facts: dict[str, Any], *tables: Table) -> None:
         print(json.dumps(facts, default=_plain))
         return
     for table in tables:
+        title, table.title = table.title, None  # a title inside a table is folded to the width of the table
+        out.print(title, soft_wrap=True)
         out.print(table)
 
 
@@ -49,9 +51,9 @@ def _plain(value: Any) -> Any:
 
 
 def table_of(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=escape(title))
     for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k == 0 else "right")
+        table.add_column(column, justify="left" if k == 0 else "right", overflow="fold", no_wrap=k == 0)
     return table
 
 
@@ -61,7 +63,10 @@ def labelled(path: Path, target: str | None) -> Rows:
         raise Refusal(f"{path}: expected labels, and found none: name their column with --target")
     classes, counts = np.unique(rows.y, return_counts=True)
     if len(classes) < 2:
-        raise Refusal(f"{path}: expected at least 2 classes in the target, and found only {str(classes[0])!r}")
+        raise Refusal(
+            f"{path}: expected at least 2 classes in the target, and found only {str(classes[0])!r}: is "
+            f"--target the column of the labels?"
+        )
     if len(classes) > 0.5 * len(rows.y) and len(rows.y) > 20:
         raise Refusal(
             f"{path}: expected classes in the target, and found {len(classes)} different values in {len(rows.y)} rows: "
@@ -88,12 +93,22 @@ def columns_of(model: Any, X: Any, path: Path) -> Any:
         missing = [n for n in names if n not in X.columns]
         if missing:
             shown = ", ".join(repr(n) for n in missing[:5]) + (", ..." if len(missing) > 5 else "")
-            raise Refusal(f"{path}: expected the {len(names)} columns of the training data, and found no {shown}")
+            raise Refusal(
+                f"{path}: expected the {len(names)} columns of the training data, and found no {shown}: "
+                f"use a file with the same columns as the one that the model was fitted on"
+            )
         return X[list(names)]
+    if hasattr(X, "columns") != (names is not None):
+        kinds = ("a table with column names", "rows without column names (svmlight, NPZ)")
+        wanted, found = kinds if names is not None else kinds[::-1]
+        raise Refusal(f"{path}: expected {wanted} as in the training data, and found {found}: convert the file")
     if hasattr(X, "tocsr") and X.shape[1] < model.n_features_in_:  # the last features may not occur in a few rows
         X.resize(X.shape[0], model.n_features_in_)
     if X.shape[1] != model.n_features_in_:
-        raise Refusal(f"{path}: expected {model.n_features_in_} columns, and found {X.shape[1]}")
+        raise Refusal(
+            f"{path}: expected {model.n_features_in_} columns as in the training data, and found {X.shape[1]}: use a "
+            f"file with the same columns"
+        )
     return X
 
 
@@ -107,14 +122,19 @@ def labels_of(model: Any, y: np.ndarray, path: Path) -> np.ndarray:
             y = y.astype(classes.dtype)
     strangers = [str(c) for c in np.unique(y) if c not in set(classes.tolist())]
     if strangers:
-        known = ", ".join(str(c) for c in classes[:8])
-        raise Refusal(f"{path}: expected labels that the model knows ({known}, ...), and found {strangers[0]!r}")
+        known = ", ".join(str(c) for c in classes[:8]) + (", ..." if len(classes) > 8 else "")
+        raise Refusal(
+            f"{path}: expected labels that the model knows ({known}), and found {strangers[0]!r}: is --target the "
+            f"column of the labels?"
+        )
     return y
 
 
 def check_folder(path: Path) -> None:
     """Refuse before the work, not after it."""
     if path.is_dir():
-        raise Refusal(f"expected a file name for --out, and found the folder {path}")
+        raise Refusal(f"expected a file name for --out, and found the folder {path}: add a name")
+    if path.exists() and not path.is_file():
+        raise Refusal(f"expected a file name for --out, and found the device {path}: name a file")
     if not path.resolve().parent.is_dir():
         raise Refusal(f"expected the folder {path.resolve().parent} for --out to exist, and found none: make it first")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model_file import destination
 from .facts import facts
 
 __all__ = ["facts", "write_report"]
@@ -60,7 +61,7 @@ def render(content: dict[str, Any]) -> str:
 
 def save(text: str, path: str | Path) -> Path:
     """Write beside the path, then rename: a full disk or an interruption leaves no half of a file."""
-    path = Path(path)
+    path = destination(path)
     handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

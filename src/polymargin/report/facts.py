@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-import resource
-import sys
 import time
 from importlib.metadata import version
 from typing import Any
@@ -14,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from .. import __version__
+from ..resources import peak_memory
 
 SHOWN_POINTS = 2000  # rows in the picture: more cannot be told apart
 SHOWN_ROWS = 20  # hardest examples
@@ -175,7 +174,6 @@ def _short(value: Any) -> str:
 
 def run_facts(model: Any) -> dict[str, str]:
     machine = model.machine_
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     facts = {"machine": repr(machine)}
     for name, label in (("status_", "status"), ("duality_gap_", "duality gap"), ("n_iter_", "steps")):
         if hasattr(machine, name):
@@ -185,7 +183,10 @@ def run_facts(model: Any) -> dict[str, str]:
     if support is not None:
         facts["support vectors"] = f"{len(support)} of {machine.shape_fit_[0]} rows"
     facts["seconds to tune and train"] = f"{model.fit_seconds_:.2f}"
-    facts["largest memory of this process"] = f"{peak / 1e6:.0f} MB"
+    if getattr(model, "peak_memory_", 0):
+        facts["memory to tune and train"] = f"{model.peak_memory_ / 1e6:.0f} MB at most, the whole process"
+    if peak := peak_memory():
+        facts["memory for this report"] = f"{peak / 1e6:.0f} MB at most"
     facts["date"] = time.strftime("%Y-%m-%d %H:%M")
     facts["versions"] = ", ".join(
         [f"Python {platform.python_version()}", f"polymargin {__version__}"]
