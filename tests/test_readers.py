@@ -84,7 +84,7 @@ BAD = {
         "a,y\n" + "1,u\n" * 20 + "1o,v\n" + "2,u\n" * 9,
         "line 22: expected a number in column 'a' as in 29 other rows, and found '1o'",
     ),
-    "open quote": ('a,y\n1,"u\n2,v\n', "expected a readable text file|expected 2 fields"),
+    "open quote": ('a,y\n1,"u\n2,v\n', "line 2: expected fields, and found a quote"),
     "not UTF-8": (b"a,y\n1,\xff\xfe\n", "expected UTF-8 text, and found byte 0xff"),
 }
 

@@ -15,7 +15,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .auto_grid import PATTERN_C, PATTERN_GAMMA, around, climb, held_out, sample_of, search, steadiest, take
+from . import auto_grid as grids
+from .auto_grid import sample_of, take
 from .checks import NONE, POSITIVE, RUN, Name, Number, check_classes, check_parameters
 from .columns import ColumnEncoder, _plain
 from .core_vector import CoreVectorSVC
@@ -248,15 +249,11 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
                 break
             if time.monotonic() - begin > 0.25 * (deadline - begin):
                 break
-        scaling = max(tried, key=lambda s: tried[s][0].best_score_)
+        scaling, why = grids.choose_scaling({name: found for name, (found, _) in tried.items()}, len(first))
         found, self.encoder_ = tried[scaling]
-        if len(tried) > 1:
-            scores = " and ".join(f"{tried[s][0].best_score_:.4f} ({s})" for s in tried)
-            self._say(f"Scaling: {scaling}, after cross-validated accuracies of {scores} on {len(first)} rows.")
-        elif np.allclose(self.encoder_.scale_, self.encoder_.scale_[:1]):
-            self._say("Scaling: one factor for all columns, which are equally wide.")
-        else:
-            self._say(f"Scaling: {scaling}.")
+        if len(tried) == 1 and np.allclose(self.encoder_.scale_, self.encoder_.scale_[:1]):
+            why = "one factor for all columns, which are equally wide"
+        self._say(f"Scaling: {why}.")
         self._keep(found)
         grid, rows = self._grid(Z.shape[1]), first
         room = 0.5 * max(deadline - time.monotonic(), 0.0)
@@ -264,7 +261,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         larger = int(min(len(sample), len(first) * ratio))
         if larger > 1.5 * len(first):
             rows = self._some(index, sample, larger, rng)
-            near = [around(v, self.best_params_[k], 2) for k, v in zip(("C", "gamma"), grid, strict=True)]
+            near = [grids.around(v, self.best_params_[k], 2) for k, v in zip(("C", "gamma"), grid, strict=True)]
             self._keep(self._search(name, self.encoder_.transform(take(X, rows)), index[rows], *near, deadline))
         C, gamma, score = self.best_params_["C"], self.best_params_["gamma"], self.cv_score_
         self._say(
@@ -280,15 +277,15 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         return some[np.bincount(index[some])[index[some]] >= 2]
 
     def _grid(self, d: int) -> tuple[np.ndarray, np.ndarray]:
-        C = PATTERN_C if self.C == "auto" else np.array([float(self.C)])
-        return C, PATTERN_GAMMA / d if self.gamma in ("auto", "scale") else np.array([float(self.gamma)])
+        C = grids.PATTERN_C if self.C == "auto" else np.array([float(self.C)])
+        return C, grids.PATTERN_GAMMA / d if self.gamma in ("auto", "scale") else np.array([float(self.gamma)])
 
     def _search(self, name: str, Z: Any, index: np.ndarray, C: Any, gamma: Any, deadline: float) -> Any:
         limit = (deadline - time.monotonic()) / 3
-        return search(self._machine(name, 1.0, 1.0), Z, index, C, gamma, self.cv, self.random_state, limit)
+        return grids.search(self._machine(name, 1.0, 1.0), Z, index, C, gamma, self.cv, self.random_state, limit)
 
     def _keep(self, found: Any) -> None:
-        self.best_params_ = steadiest(found.cv_results_)
+        self.best_params_ = grids.steadiest(found.cv_results_)
         self.cv_score_ = float(found.best_score_)
 
     def _climb(self, name: str, X: Any, index: np.ndarray, grid: tuple, deadline: float, rng: Any) -> None:
@@ -297,9 +294,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         held = rng.permutation(len(rows)) < len(rows) // 5
         parts = [(self.encoder_.transform(take(X, rows[part])), index[rows[part]]) for part in (~held, held)]
         end = time.monotonic() + (deadline - time.monotonic()) / 3
-        right = held_out(lambda C, gamma: self._machine(name, C, gamma, end), *parts, end)
+        right = grids.held_out(lambda C, gamma: self._machine(name, C, gamma, end), *parts, end)
         start = self.best_params_["C"], self.best_params_["gamma"]
-        (C, gamma), score, tried = climb(right, *grid, start)
+        (C, gamma), score, tried = grids.climb(right, *grid, start)
         if tried:
             self.best_params_, self.cv_score_ = {"C": C, "gamma": gamma}, score
             self._say(
