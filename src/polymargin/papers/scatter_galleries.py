@@ -96,9 +96,9 @@ def draw_curves(*panels: tuple[str, str]) -> Callable[[bool], Any]:
         )
         sizes = FAST_SIZES if fast else SIZES
         for ax, (what, label) in zip(axes[0], panels, strict=True):
-            for column, colour, marker in zip(METHOD, colours(4), "osD^", strict=True):
+            for column, colour, style in zip(METHOD, colours(4), ("o-", "s--", "D-.", "^:"), strict=True):
                 values = [measured(T, column)[what] for T in sizes]
-                ax.plot(sizes, values, color=colour, marker=marker, markersize=4, label=column)
+                ax.plot(sizes, values, style, color=colour, markersize=4, label=column)
             ax.set(xlabel="classes", ylabel=label)
             if what != "error [%]":
                 ax.set_yscale("log")
