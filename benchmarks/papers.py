@@ -158,16 +158,16 @@ def page():
         lines.append(f"| {TITLES[paper]} | {text}{f'; {waiting} cells not run' if waiting else ''} |")
     worse = [c for _, part in parts if part for c in part if c["as_good"] is False and " time / " not in c["measure"]]
     lines += ["", "## Where ours is worse", ""]
+    groups = {}  # cells of one row with the same reason are one line
     for c in sorted(worse, key=lambda c: not c["own"]):
-        own = "" if c["own"] else " (a baseline)"
-        lines.append(
-            f"- {c['paper']} {c['exhibit']}, {c['row']}, {c['column']}{own}: {number(c['ours'])}, printed "
-            f"{number(c['printed'], c['printed_sd'])}. {c['note']}".rstrip()
+        groups.setdefault((c["paper"], c["exhibit"], c["row"], c["measure"], c["note"]), []).append(c)
+    for (paper, exhibit, row, measure, note), cells in groups.items():
+        figures = "; ".join(
+            f"{c['column']}{'' if c['own'] else ' (a baseline)'} {number(c['ours'])}, printed "
+            f"{number(c['printed'], c['printed_sd'])}"
+            for c in cells
         )
-    left = [c for _, part in parts if part for c in part if c["ours"] is None and c["note"]]
-    if left:
-        lines += ["", "## What was left out", ""]
-        lines += [f"- {c['paper']} {c['exhibit']}, {c['row']}, {c['column']}: {c['note']}" for c in left]
+        lines.append(f"- {paper} {exhibit}, {row}, {measure}: {figures}. {note}".rstrip())
     for paper in PAPERS:
         lines += ["", f"## {TITLES[paper]}", ""]
         for e, cells in parts:
