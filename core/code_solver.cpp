@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <thread>
 
 #include "watch.hpp"
 
@@ -11,7 +12,7 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kSlice = 0.05;   // seconds between two reports
+constexpr double kSlice = 0.05;   // seconds between two questions
 constexpr Index kPolished = 256;  // up to so many rows a solved problem is carried on to rounding error
 constexpr double kPolishedTol = 1e-12;
 constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
@@ -30,8 +31,9 @@ ColumnSolution at_start(const Coefficients& start, Index column, Status status) 
   return out;
 }
 
-// Columns in turn, by as many workers as there are threads. A worker keeps its unfinished column from one slice of
-// time to the next, and between slices the thread that called asks whether to go on.
+// Columns in turn, by as many workers as there are threads. The thread that called asks now and then whether to go on,
+// while it works on its column. As long as it does, the others need not wait for it; where it has no column left, or
+// is long about something, they pause, keep their columns, and it asks between two such slices of time.
 template <class T>
 class Columns {
  public:
@@ -49,20 +51,16 @@ class Columns {
   std::vector<ColumnSolution> run() {
     std::vector<Worker> workers(at_a_time(p_, team_.size(), shared_.K && shared_.K->serial() && !shared_.gram.values));
     const Index n = static_cast<Index>(workers.size());
-    Solution state;
-    while (n_done_ < p_.columns()) {
-      const Clock::time_point until = Clock::now() + std::chrono::duration_cast<Clock::duration>(slice());
-      team_.run(n, [&](Index w) { work(workers[w], until); });
+    while (n_done_ < p_.columns() && !halted_) {
+      until_ = in_slices(1);
+      team_.run(n, [&](Index w) { work(workers[w]); });
       double violation = 0;
-      Index n_iter = n_iter_;
+      Index n_iter = 0;
       for (const Worker& w : workers)
         if (w.column >= 0) violation = std::max(violation, w.work.violation()), n_iter += w.work.n_iter();
-      state.n_iter = n_iter;
-      if (n_done_ < p_.columns() && watch_.halted(state, violation, -dual_.load())) {
-        halt(workers, state.status);
-        break;
-      }
+      if (n_done_ < p_.columns() && !halted_) ask(violation, n_iter);
     }
+    if (halted_) halt(workers, state_.status);
     return std::move(out_);
   }
 
@@ -78,12 +76,28 @@ class Columns {
     return settings;
   }
 
-  std::chrono::duration<double> slice() const {
-    return std::chrono::duration<double>(std::max(std::min(kSlice, watch_.left()), 1e-4));
+  Clock::rep in_slices(int n) const {
+    const std::chrono::duration<double> time(std::max(std::min(n * kSlice, watch_.left()), 1e-4));
+    return (Clock::now() + std::chrono::duration_cast<Clock::duration>(time)).time_since_epoch().count();
   }
 
-  void work(Worker& w, Clock::time_point until) {
-    auto more = [&] { return Clock::now() < until; };
+  // `violation` and `n_iter` of the columns that are being solved, as far as the thread that called knows them.
+  void ask(double violation, Index n_iter) {
+    state_.n_iter = n_iter_ + n_iter;
+    if (watch_.halted(state_, violation, -dual_.load())) halted_ = true;
+  }
+
+  void work(Worker& w) {
+    const bool caller = std::this_thread::get_id() == caller_;
+    Clock::rep next = caller ? in_slices(1) : 0;
+    auto more = [&] {
+      const Clock::rep now = Clock::now().time_since_epoch().count();
+      if (caller && now >= next) {
+        ask(w.column < 0 ? 0 : w.work.violation(), w.column < 0 ? 0 : w.work.n_iter());
+        next = in_slices(1), until_ = in_slices(4);
+      }
+      return !halted_ && now < until_;
+    };
     const double goal = p_.rows() <= kPolished ? std::min(set_.tol, kPolishedTol) : set_.tol;
     do {
       if (w.column < 0) {
@@ -124,6 +138,10 @@ class Columns {
   Team& team_;
   const Settings limits_;  // those of all columns together
   Watch watch_;
+  Solution state_;
+  const std::thread::id caller_ = std::this_thread::get_id();
+  std::atomic<Clock::rep> until_{0};  // the end of the slice
+  std::atomic<bool> halted_{false};
   std::vector<ColumnSolution> out_;
   std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
   std::atomic<double> dual_{0};

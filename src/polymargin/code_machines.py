@@ -41,6 +41,7 @@ from .resources import budget, threads
 
 CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
+SMALL = 512  # rows whose kernel values are float64 in any case
 LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
 
 
@@ -99,7 +100,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 kernel,
                 upper=strength if form.box else np.full(len(rows), np.inf),
                 ridge=1 / strength if form.ridge else np.zeros(len(rows)),
-                dtype=value_type(X, rows, kernel, strength, self.tol),
+                dtype=value_type(X, rows, kernel, strength, self.tol, small=SMALL),
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
                 time_limit=np.inf if self.time_limit is None else float(self.time_limit),

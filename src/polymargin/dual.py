@@ -182,12 +182,12 @@ def solve(
     )  # fmt: skip
 
 
-def value_type(X, rows: np.ndarray, kernel: dict, strength: np.ndarray, tol: float) -> str:
-    """Type of the kernel values.
+def value_type(X, rows: np.ndarray, kernel: dict, strength: np.ndarray, tol: float, small: int = SMALL) -> str:
+    """Type of the kernel values: float64 for up to `small` rows.
 
     A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
     """
-    precise = len(rows) <= SMALL or tol < FLOAT32_TOL or float32_error(X, rows, kernel) * strength.max() > tol
+    precise = len(rows) <= small or tol < FLOAT32_TOL or float32_error(X, rows, kernel) * strength.max() > tol
     return "float64" if precise else "float32"
 
 

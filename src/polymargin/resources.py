@@ -102,6 +102,7 @@ def container_memory() -> list[int]:
     return left
 
 
+@functools.cache
 def own_groups(mount: Path) -> list[Path]:
     """The process's control group under a mount point, and all its parents, whose limits hold as well."""
     groups = [mount]
