@@ -78,7 +78,9 @@ def design(kind: str, n_classes: int, random_state: Any) -> np.ndarray:
     """A random code: "dense" has ceil(10 log2 T) columns of +-1, "sparse" ceil(15 log2 T) with 0 half of the time.
 
     No column is one-sided, equal to another one or opposite to it; of many codes the one with the largest smallest
-    distance is taken. Where there are no more distinct columns than that, the code is all of them.
+    distance is taken, and of these the one in which the classes have the most equal numbers of entries: a class with
+    more zeros than others loses to them, because a zero costs as much as a score of 0. Where there are no more distinct
+    columns than that, the code is all of them.
     """
     if isinstance(random_state, int):
         return designed(kind, n_classes, random_state).copy()
@@ -92,12 +94,13 @@ def design(kind: str, n_classes: int, random_state: Any) -> np.ndarray:
     if n_distinct <= n_columns:
         return pool
     rng = check_random_state(random_state)
-    best, best_distance = np.zeros((T, 0), dtype=np.int8), -1.0
+    best, best_rank = np.zeros((T, 0), dtype=np.int8), (-1.0, 0)
     for _ in range(max(1, min(N_CODES, 2 * 10**8 // (T * T * n_columns)))):
         code = draw(rng, pool, T, n_columns, entries)
         distance = least_distance(code) if code.any(axis=1).all() else -0.5  # a class that is nowhere: only if need be
-        if distance > best_distance:
-            best, best_distance = code, distance
+        rank = distance, -int(np.ptp(np.count_nonzero(code, axis=1)))
+        if rank > best_rank:
+            best, best_rank = code, rank
     return best
 
 
