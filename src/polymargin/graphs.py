@@ -23,8 +23,8 @@ from scipy.spatial.distance import cdist
 from . import _core, kernels
 from .grnn import BLOCK, evenly, squared_distances
 
-ALL_PAIRS = 4000  # rows up to which the mean distance is that of all pairs; beyond, of 1,000 rows with all rows
-SOME_ROWS = 1000
+ALL_PAIRS = 4000  # rows up to which the mean distance is that of all pairs; beyond, of 400 rows with all rows
+SOME_ROWS = 400
 SMALL = 1000  # rows up to which all dissimilarities are computed at once
 DOUBLE = 2e9  # multiply-adds of one pass over all pairs up to which distances are computed in float64
 SHARE = 16  # of all rows, those that one round of joining looks at anew, about
