@@ -260,13 +260,16 @@ def test_toy_example_ranks_the_features_that_decide(tmp_path, seed, capsys):
     """Figure 17: dimensions 1 to 3 decide, 4 and 5 do not."""
     toy = example("sensitivity_toy")
     model, mean, each = toy.main(str(tmp_path / "toy.png"))
-    assert "accuracy on new rows: 1.0" in capsys.readouterr().out
-    assert len(list(tmp_path.iterdir())) == 2
+    said = capsys.readouterr().out
+    assert "accuracy on new rows: 1.0" in said
+    assert set(said.split("most sensitive first: ")[1].split(", ")[:3]) == {"dim 1", "dim 2", "dim 3"}
+    assert {p.name for p in tmp_path.iterdir()} == {"toy.png", "toy_rows.png", "toy_classes.png"}
     X, y = toy.toy(seed)
     model = JointSVC(C=10, gamma=0.1).fit(X, y)
     total, classes = sensitivity_map(model, X, of="mean"), sensitivity_map(model, X, y).mean(axis=0)
     assert total[:3].min() > 2 * total[3:].max()
     assert classes[:3].min() > classes[3:].max()
+    assert np.all(toy.draw_rows(X, y).axes[3].collections[0].get_offsets()[:, 1] == X[:, 3])  # figure 16
 
 
 def test_digits_example_finds_the_pixels_inside(tmp_path):
