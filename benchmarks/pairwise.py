@@ -161,13 +161,13 @@ SCHEMES = {
     },
     "rest": {
         OURS: ("float32", rest),
-        "cached": ("float32", functools.partial(rest, memory="400MB")),
+        "cached": ("float32", functools.partial(rest, memory="200MB")),
         "sklearn": ("float64", sklearn_rest),
         "sklearn-all": ("float64", functools.partial(sklearn_rest, n_jobs=-1)),
     },
     "codes": {
         OURS: ("float32", codes),
-        "cached": ("float32", functools.partial(codes, memory="400MB")),
+        "cached": ("float32", functools.partial(codes, memory="200MB")),
         "sklearn": ("float64", SklearnCodes),
         "sklearn-all": ("float64", functools.partial(SklearnCodes, n_jobs=-1)),
     },

@@ -165,6 +165,20 @@ def test_a_held_matrix_serves_folds(rng):
         _core.CodeSolver.held(flat[:-1], segments, 1)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_side_that_takes_no_part(sign):
+    """Rows of one label only: no coefficient, and the bias alone gives them that label with a margin of one."""
+    X, y = wine()
+    X, y = X[np.argsort(y, kind="stable")], np.sort(y)
+    flat = np.concatenate([rbf(X, X, 0.3).ravel(), np.zeros(16)])
+    core = _core.CodeSolver.held(flat, np.concatenate([[0], np.cumsum(np.bincount(y))]), 1)
+    upper = np.where(y == 0, 2.0, 0.0)
+    code = np.array([[sign], [-sign], [-sign]], np.int8)
+    out = core.solve(code, upper, np.zeros(len(y)), None, 1e-6, 1000, np.inf, None)
+    assert out["status"] == "solved" and len(out["values"]) == 0
+    assert out["bias"].tolist() == [sign] and out["primal"].tolist() == [0]
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
