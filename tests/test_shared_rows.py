@@ -141,6 +141,17 @@ def test_threads_share_rows_where_few_fit():
     assert again["n_iter"] == 0
 
 
+def test_one_solver_solves_code_after_code():
+    """Many columns share their first active set; a single one afterwards has memory for a larger one."""
+    X, y = data()
+    code, run = np.ascontiguousarray(design("dense", 4, 0)), (np.full(N, 3.0), np.zeros(N), None, 1e-5, 10**7, np.inf)
+    core = solver(X, y, 1400 * ROW, 8)
+    whole = solver(X, y, 1e9, 1).solve(code, *run, None)
+    for some in (code, code[:, :1], code[:, :2]):
+        out = core.solve(np.ascontiguousarray(some), *run, None)
+        np.testing.assert_allclose(out["dual"], whole["dual"][: some.shape[1]], rtol=1e-5)
+
+
 def test_one_pair_of_many_rows_uses_all_threads():
     X, y = blobs([3300, 3200], 3, seed=5, spread=0.5)
     models = [PairwiseSVC(gamma=GAMMA, n_jobs=k, memory="60MB").fit(X, y) for k in (1, 3)]

@@ -83,6 +83,7 @@ struct Values {
   // The first active set of all columns that have all rows.
   void hold_sample(std::vector<Index> rows, double memory, Team& team, const std::function<bool()>& stop) {
     const Index s = static_cast<Index>(rows.size());
+    shared.sample = {};
     if (double(s) * double(s) * sizeof(T) > memory) return;
     for (Index& i : rows) i = shared.rows[i];
     sample.reset(new T[s * s + kLanes]);
@@ -230,7 +231,7 @@ class CodeSolver {
     std::unique_ptr<SharedRows<T>> cache;
     if (hold == Hold::rows) {
       cache = std::make_unique<SharedRows<T>>(*v.K, shared.rows, v.made.data(), fit, solvers, shared.team);
-      if (!shared.sample.values) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
+      v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
     }
     shared.cache = cache.get();
     if (halted) return unsolved(p, begin, state.status);
