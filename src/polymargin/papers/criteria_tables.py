@@ -87,6 +87,18 @@ OVERFITTED = (
 )
 
 
+CODES = {
+    ("Glass", "I, sparse"): (
+        "The code decides: at this C and gamma six codes have errors of 37.3 to 41.2 % on ten halves, and that of seed 0 "
+        "is the worst of them."
+    ),
+    ("Segment", "I, dense"): (
+        "Not the code: six of them have errors of 5.6 to 6.1 %. Printed are 4.94 here and 7.08 by criterion II, ours are "
+        "5.93 and 5.49, so the paper's C and gamma, which are not printed, are others."
+    ),
+}
+
+
 def errors(number: int, title: str, values: dict, kernel: str) -> Exhibit:
     """A table of test errors."""
     names = dict.fromkeys(column for _, column, _ in values)
@@ -100,7 +112,8 @@ def errors(number: int, title: str, values: dict, kernel: str) -> Exhibit:
         own=tuple(name for name in names if not name.startswith("CV")),
         fast_rows=SMALL[:2],
         decided=DECIDED,
-        reasons={("Dermatology", name): OVERFITTED for name in names if kernel == "ellipsoidal" and name[:3] == "II,"},
+        reasons={("Dermatology", name): OVERFITTED for name in names if kernel == "ellipsoidal" and name[:3] == "II,"}
+        | {place: why for place, why in CODES.items() if number == 5},
     )
 
 
