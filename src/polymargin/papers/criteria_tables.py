@@ -89,12 +89,12 @@ OVERFITTED = (
 
 CODES = {
     ("Glass", "I, sparse"): (
-        "The code decides: at this C and gamma six codes have errors of 37.3 to 41.2 % on ten halves, and that of seed 0 "
-        "is the worst of them."
+        "The code decides: at this C and gamma six codes have errors of 37.3 to 41.2 % on ten halves, and that of seed "
+        "0 is the worst of them."
     ),
     ("Segment", "I, dense"): (
-        "Not the code: six of them have errors of 5.6 to 6.1 %. Printed are 4.94 here and 7.08 by criterion II, ours are "
-        "5.93 and 5.49, so the paper's C and gamma, which are not printed, are others."
+        "Not the code: six of them have errors of 5.6 to 6.1 %. Printed are 4.94 here and 7.08 by criterion II, ours "
+        "are 5.93 and 5.49, so the paper's C and gamma, which are not printed, are others."
     ),
 }
 
