@@ -199,12 +199,12 @@ def test_every_way_has_the_same_optimum(costs, rescaling, in_weights, monkeypatc
     np.testing.assert_allclose(steps.decision_function(X), one.decision_function(X), atol=0.1)
 
 
-@pytest.mark.parametrize("costs", [None, COSTS], ids=["0/1", "costs"])
+@pytest.mark.parametrize("costs", [None, 3.0 * (1 - np.eye(3)), COSTS], ids=["0/1", "one number", "costs"])
 @pytest.mark.parametrize("in_weights", [False, True])
 @pytest.mark.parametrize("intercept", ["none", "regularised"])
 def test_warm_start(costs, in_weights, intercept, monkeypatch):
     monkeypatch.setattr("polymargin.linear.pays", lambda *_: in_weights)
-    X, y = blobs([300, 300, 300], 8, seed=0, spread=3.0)
+    X, y = blobs([100, 100, 100], 8, seed=0, spread=3.0)
     cold = StructuredSVC(1.0, costs, intercept=intercept).fit(X, y)
     model = StructuredSVC(1.0, costs, intercept=intercept, warm_start=True).fit(X, y)
     assert model.fit(X, y).n_iter_ <= 2 < cold.n_iter_ and model.status_ == "solved"
@@ -212,6 +212,10 @@ def test_warm_start(costs, in_weights, intercept, monkeypatch):
         again, fresh = model.set_params(C=C).fit(X, y), StructuredSVC(C, costs, intercept=intercept).fit(X, y)
         assert again.status_ == "solved"
         assert again.primal_objective_ == pytest.approx(fresh.primal_objective_, rel=2e-3)
+    turned = model.fit(X, (y + 1) % 3)  # a point of other labels is made feasible too
+    fresh = StructuredSVC(2.0, costs, intercept=intercept).fit(X, (y + 1) % 3)
+    assert turned.primal_objective_ == pytest.approx(fresh.primal_objective_, rel=2e-3)
+    assert turned.dual_objective_ == pytest.approx(fresh.dual_objective_, rel=2e-3)
     other = model.fit(X[:-3], (y[:-3] + 1) % 3)  # other rows, other labels: it starts anew, and is right
     fresh = StructuredSVC(2.0, costs, intercept=intercept).fit(X[:-3], (y[:-3] + 1) % 3)
     assert other.primal_objective_ == pytest.approx(fresh.primal_objective_, rel=2e-3)

@@ -56,15 +56,12 @@ def classical(D: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
 def from_landmarks(D: np.ndarray, landmarks: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """The same from the path lengths of some rows to all, shape (n_landmarks, n) (de Silva and Tenenbaum 2004).
 
-    Landmarks are scaled classically; any other point has the coordinates that the squared lengths to the landmarks
-    imply, -1/2 L^(-1/2) V' (d^2 - mean d^2). At last the points are centred and turned to their principal axes.
+    Landmarks are scaled classically; any point has the coordinates that the squared lengths to the landmarks imply,
+    -1/2 L^(-1/2) V' d^2 up to a constant. At last the points are centred and turned to their principal axes.
     """
-    own = D[:, landmarks]
-    values, vectors = largest_eigenvalues(centred(own), m)
+    values, vectors = largest_eigenvalues(centred(D[:, landmarks]), m)
     safe = np.where(values > 0, values, 1.0)
-    squared = np.square(D)
-    squared -= np.square(own).mean(axis=1)[:, None]
-    z = squared.T @ (vectors * (-0.5 / np.sqrt(safe)))
+    z = np.square(D).T @ (vectors * (-0.5 / np.sqrt(safe)))
     z -= z.mean(axis=0)
     values, axes = eigh(z.T @ z)
     values, axes = np.maximum(values[::-1], 0.0), axes[:, ::-1]
