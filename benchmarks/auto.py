@@ -15,7 +15,8 @@ mean. On sets with many rows the search takes hours or days. There the column `p
     equal scores, m     the same, choice and times on m training rows (the same share of every class), the times
     rows                multiplied by (n / m)^2 as kernel values are, and PairwiseSVC fitted on all rows in SVC's place
 
-Results are written as they come; a run that is started again with the same --out goes on where the last one ended.
+Results are written as they come; a run that is started again with the same --out goes on where the last one ended. A
+time is nan where the machine was too busy to take one.
 """
 
 import argparse
