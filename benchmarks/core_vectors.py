@@ -143,9 +143,14 @@ class Memory:
 # ---- entries ----
 
 
+def synth(args):
+    """The parameters on the Gaussians."""
+    return SYNTH if args.tol is None else {**SYNTH, "tol": args.tol}
+
+
 def reach(args):
     data = gaussians(args.n or 1_000_000, 200_000, seed=4)
-    rows = [ours("reach", "synth2", data, **SYNTH)[0]]
+    rows = [ours("reach", "synth2", data, **synth(args))[0]]
     if args.peers:
         from sklearn.kernel_approximation import Nystroem
         from sklearn.linear_model import SGDClassifier
@@ -189,7 +194,7 @@ def growth(args):
     rows = []
     for n in SIZES:
         if n <= (args.n or SIZES[-1]):
-            rows.append(ours("growth", "synth", gaussians(n, 20_000, seed=4), **SYNTH)[0])
+            rows.append(ours("growth", "synth", gaussians(n, 20_000, seed=4), **synth(args))[0])
     rows[-1]["note"] = "; ".join(f"{what} grow like n^{slope(rows, what):.2f}" for what in ("seconds", "cpu"))
     print(rows[-1]["note"])
     return rows
@@ -204,7 +209,7 @@ def slope(rows, what="seconds"):
 def memory(args):
     X, y, Xt, yt = gaussians(args.n or 10_000_000, 20_000, seed=4)
     with Memory() as used:
-        row, _ = ours("memory", "synth", (X, y, Xt, yt), **SYNTH)
+        row, _ = ours("memory", "synth", (X, y, Xt, yt), **synth(args))
     extra, most = used.peak - used.before, 1.5 * X.nbytes + (512 << 20)
     row["note"] = (
         f"data {X.nbytes / 1e6:.0f} MB (float32) and labels {y.nbytes / 1e6:.0f} MB, extra {extra / 1e6:.0f} MB "
@@ -223,7 +228,7 @@ def disk(args):
         X.flush()
         y.flush()
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            row = pool.apply(fit_from_disk, (folder, n, n_test))
+            row = pool.apply(fit_from_disk, (folder, n, n_test, synth(args)))
     return [row]
 
 
@@ -232,10 +237,10 @@ def mapped_files(folder, n, mode):
     return X, np.memmap(Path(folder) / "labels", np.int8, mode, shape=(n,))
 
 
-def fit_from_disk(folder, n, n_test):
+def fit_from_disk(folder, n, n_test, parameters):
     X, y = mapped_files(folder, n + n_test, "r")
     with Memory() as used:
-        row, _ = ours("disk", "synth", (X[:n], y[:n], X[n:], y[n:]), **SYNTH)
+        row, _ = ours("disk", "synth", (X[:n], y[:n], X[n:], y[n:]), **parameters)
     row["note"] = (
         f"file {(X.nbytes + y.nbytes) / 1e6:.0f} MB; anonymous memory of the process at most {used.peak / 1e6:.0f} MB, "
         f"{used.before / 1e6:.0f} MB before the fit"
@@ -316,6 +321,7 @@ def main():
     parser.add_argument("--peers", action="store_true", help="measure other libraries as well")
     parser.add_argument("--sets", help="comma-separated data sets of `real` and `search`")
     parser.add_argument("--n", type=int, help="rows of `reach`, `memory` and `disk`, largest number of `growth`")
+    parser.add_argument("--tol", type=float, help="another gap than 0.05 on the Gaussians")
     parser.add_argument("--folder", help="folder for the temporary files of `disk`")
     parser.add_argument("--out", type=Path, default=Path("core_vectors.csv"), help="CSV that rows are appended to")
     parser.add_argument("--page", type=Path, help="page that gets the tables of `real`")
