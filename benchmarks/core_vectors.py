@@ -271,9 +271,7 @@ def picture(args):
     ax.loglog(n, seconds, "o-", color="#0072b2", label="CoreVectorSVC")
     line = seconds.prod() ** (1 / len(n)) * (n / n.prod() ** (1 / len(n))) ** p
     ax.loglog(n, line, "--", color="#d55e00", label=f"slope {p:.2f}")
-    ax.set(
-        xlabel="rows", ylabel="seconds to train", title=f"Ten Gaussians in 5 dimensions, gap at most {SYNTH['tol']:.0%}"
-    )
+    ax.set(xlabel="rows", ylabel="seconds to train", title=f"Ten Gaussians in 5 dimensions, {rows[0]['parameters']}")
     ax.grid(alpha=0.3)
     ax.legend()
     args.picture.parent.mkdir(parents=True, exist_ok=True)
