@@ -178,7 +178,7 @@ def draw_rings(fast: bool) -> Any:
     for c, (colour, marker) in enumerate(zip(COLOURS, "os^", strict=False)):
         axes[0, 0].plot(*X[y == c, :2].T, marker, color=colour, markersize=3, label=f"class {c + 1}")
     axes[0, 0].set(xlabel="feature 1", ylabel="feature 2", title="The two useful features", aspect="equal")
-    axes[0, 0].legend(loc="center", fontsize="small")
+    axes[0, 0].legend(loc="upper right", fontsize="x-small")
     axes[0, 1].bar(
         np.arange(1, len(gamma) + 1), gamma, color=np.where(np.arange(len(gamma)) < 2, COLOURS[1], COLOURS[0])
     )
