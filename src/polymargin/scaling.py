@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from .grnn import evenly, squared_distances, value_type
 
 DENSE = 200  # rows up to which all eigenvalues are computed at once
+SHARE = 50  # rows per eigenvalue up to which a dense solver is faster than Lanczos iterations
 SOME_ROWS = 200  # rows that the two measures of quality look at, each against all rows
 NEIGHBORS = 5  # of trustworthiness, as in scikit-learn
 
@@ -31,7 +32,7 @@ def largest_eigenvalues(B: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """The m largest eigenvalues that are positive, falling, and their vectors, each with its largest entry positive."""
     n = len(B)
     m = min(m, n)
-    if n <= DENSE or 10 * m > n:
+    if n <= DENSE or SHARE * m > n:
         values, vectors = eigh(B, subset_by_index=[n - m, n - 1])
     else:
         values, vectors = eigsh(B, m, which="LA", v0=np.random.default_rng(0).normal(size=n), ncv=max(2 * m + 1, 20))
