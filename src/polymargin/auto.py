@@ -29,7 +29,9 @@ from .resources import peak_memory
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
 MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
-FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on so many
+FIRST_ROWS = (
+    1000  # the scaling and the region of C and gamma are chosen on so many; on all, if they are up to twice that
+)
 TUNING_ROWS = 8000  # their neighbours on so many
 CALIBRATION_ROWS = 4000
 LAST_ROWS = 20_000  # and last the neighbours of the best on so many
@@ -236,7 +238,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     def _tune(self, name: str, X: Any, index: np.ndarray, sample: np.ndarray, deadline: float, rng: Any) -> None:
         """The scaling and a first point on few rows, then its neighbours on more and more rows."""
         begin = time.monotonic()
-        first = self._some(index, sample, FIRST_ROWS, rng)
+        few = FIRST_ROWS if len(sample) > 2 * FIRST_ROWS else len(sample)
+        first = self._some(index, sample, few, rng)
         if len(np.unique(index[first])) < 2:
             self._say("C and gamma: the usual ones, because no two classes have two rows each to tune with.")
             return
