@@ -89,8 +89,9 @@ OVERFITTED = (
 
 TWO_MINIMA = (
     "The five searches end in two kinds of minima: the parameters of two halves have errors of 3.6 to 3.8 % with "
-    "one-vs-one and 4.0 to 4.4 % with the dense code on other halves, near the printed ones, those of the other three 4.6 "
-    "to 5.2 and near 8 %; the medians are near the latter. The paper's ten iterations stop earlier than ours, at 64 to 105."
+    "one-vs-one and 4.0 to 4.4 % with the dense code on other halves, near the printed ones, those of the other three "
+    "4.6 to 5.2 and near 8 %; the medians are near the latter. The paper's ten iterations stop earlier than ours, "
+    "at 64 to 105."
 )
 CODES = {
     ("Glass", "I, sparse"): (
