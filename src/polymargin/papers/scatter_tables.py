@@ -134,8 +134,8 @@ EXHIBITS = (
             "ones. The level of the errors says nothing then, only the difference of the methods does.",
             "Errors are means over 20 draws at 10 classes, 5 at 100, and one draw from 1,000 on: 50 validation rows "
             "of a single draw say little.",
-            "One-vs-rest takes at 1,000 classes the parameters that were best at 100, Scatter SVM at 10,000. One-vs-rest "
-            "is left out at 10,000: its machines were not finished after five minutes of one core.",
+            "One-vs-rest takes at 1,000 classes the parameters that were best at 100, Scatter SVM at 10,000. There "
+            "one-vs-rest is left out: its machines were not finished after five minutes of one core.",
             "nu = T/n, 0.5 and 0.999 for Scatter SVM, C = 0.01 .. 100 for one-vs-rest, sigma^2 = 0.1, 1, 5 for both.",
         ),
     ),
