@@ -94,10 +94,14 @@ class ExampleStep {
       if (kept == m || kept == 0) break;
       m = kept, total = rest;
     }
-    double signs = 0;
+    // p - shift has lost digits where the cap is far below p; the sum shall be the cap all the same.
+    double signs = 0, sum = 0;
+    for (Index j = 0; j < m; ++j) sum += p_[j] = std::max(p_[j] - shift, 0.0);
+    const double scale = tight && sum > 0 ? u_ / sum : 1;
+    if (tight && sum == 0) p_[0] = u_;
     for (Index j = 0; j < m; ++j) {
       signs += s_[j];
-      add(out, j, tight && m == 1 ? u_ : std::min(std::max(p_[j] - shift, 0.0), u_));
+      add(out, j, std::min(scale * p_[j], u_));
     }
     out.free = static_cast<double>(m) - (tight ? signs * signs / static_cast<double>(m) : 0);
     return out;

@@ -291,3 +291,13 @@ def test_what_rounds_to_its_bound_still_moves(machine):
     )
     assert out["status"] == "solved" and out["violation"] <= 1e-3
     np.testing.assert_array_equal(out["alpha"].reshape(5, -1), at_bound)
+
+
+@pytest.mark.parametrize("machine", ["crammer-singer", "adm", "atm"])
+@pytest.mark.parametrize("C", [1e-8, 1e-13, 1e-20])
+def test_a_cap_far_below_the_coefficients_that_the_margins_ask_for(machine, C):
+    """No score comes near its margin, so every example is at its cap and the dual value is C for each of them."""
+    X, y = blobs([20, 20, 20], 3, 0)
+    est = fit(machine, X, y, C=C, tol=1e-6)
+    assert est.status_ == "solved" and est.n_iter_ < 100 * len(y)
+    np.testing.assert_allclose(est.dual_objective_, C * len(y), rtol=1e-5)

@@ -345,3 +345,10 @@ def test_float32_gives_way_where_it_cannot_tell_rows_apart(monkeypatch):
     monkeypatch.setattr(graphs, "DOUBLE", 0.0)
     again = SupervisedIsomap(alpha=None, n_neighbors=5).fit(X)
     np.testing.assert_allclose(again.dist_matrix_, want.dist_matrix_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.65, None])
+def test_distances_that_overflow_are_an_error(alpha, rng):
+    X = 1e200 * rng.normal(size=(40, 3))
+    with pytest.raises(ValueError, match="scale the features"):
+        SupervisedIsomap(n_neighbors=5, alpha=alpha).fit(X, np.arange(40) % 2)

@@ -87,6 +87,9 @@ def test_every_public_estimator_has_a_record():
     } == set()
 
 
+WARM = {"_left", "_B"}  # what only a warm start needs is not in a file
+
+
 @ignores
 @pytest.mark.parametrize("way", [by_file, by_mapped_file, by_pickle, by_skops])
 @pytest.mark.parametrize("name, given", CASES, ids=[name for name, _ in CASES])
@@ -94,7 +97,7 @@ def test_every_estimator_comes_back(name, given, way, tmp_path):
     model = PUBLIC[name](**given).fit(X, y)
     found = way(model, tmp_path)
     assert type(found) is type(model) and repr(found) == repr(model)
-    assert vars(found).keys() == vars(model).keys()
+    assert vars(found).keys() | WARM == vars(model).keys() | WARM
     if not hasattr(model, "best_params_") or hasattr(model, "best_estimator_"):
         expected = answers(model)
         assert expected

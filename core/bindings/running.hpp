@@ -44,8 +44,8 @@ inline nb::dict report(const Solution& out, bool signalled) {
 template <class Run>
 void in_batches(const Data& Z, const Kernel& kernel, int threads, Run run) {
   using Clock = std::chrono::steady_clock;
-  Index batch = kernel.kind == KernelKind::callable ? Z.n : 256 * std::max(threads, 1);
   Team team(threads);
+  Index batch = kernel.kind == KernelKind::callable ? Z.n : Index(256) * team.size();
   for (Index from = 0, to = 0; from < Z.n; from = to) {
     if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
     to = std::min(from + batch, Z.n);

@@ -23,6 +23,10 @@ from scipy.spatial.distance import cdist
 from . import _core, kernels
 from .grnn import BLOCK, evenly, squared_distances
 
+TOO_FAR = (
+    "expected rows at finite distances, and found some whose squared distances are too large for a number: scale the "
+    "features, for example with StandardScaler"
+)
 ALL_PAIRS = 4000  # rows up to which the mean distance is that of all pairs; beyond, of 400 rows with all rows
 SOME_ROWS = 400
 SMALL = 1000  # rows up to which all dissimilarities are computed at once
@@ -60,6 +64,8 @@ def mean_distance(X: Any, n_threads: int) -> float:
     for at in range(0, len(some), step):
         d2 = squared_distances(X, X, some[at : at + step], np.arange(n), dtype, n_threads)
         total += float(np.sqrt(d2, out=d2).sum(axis=1).sum(dtype=np.float64))
+    if not np.isfinite(total):
+        raise ValueError(TOO_FAR)
     return total / (len(some) * (n - 1))
 
 
@@ -195,6 +201,8 @@ def joined(edges: Edges, search: NeighborSearch) -> tuple[sp.csr_array, int]:
         i = np.flatnonzero(known & np.isin(component, taken))
         i = i[np.lexsort((target[i], i, bound[i]))]
         i = i[np.unique(component[i], return_index=True)[1]]
+        if not len(i):
+            raise ValueError(TOO_FAR)
         tree.append((i, target[i], bound[i]))
         ends = component[i], component[target[i]]
         count, merged = connected_components(sp.coo_array((np.ones(len(i)), ends), (count, count)), directed=False)

@@ -207,11 +207,18 @@ def probabilities(graph: Graph, model: AutoSVC, F: str, scores: str, winner: str
     S = scores
     if hasattr(model.machine_, "pairs_"):
         code, f = code_of(model.machine_).T, op("Mul", F, constant(2))
-        lost, won = (op("MatMul", op("Softplus", v), constant(code == s)) for v, s in ((op("Neg", f), 1), (f, -1)))
+        lost, won = (op("MatMul", softplus(graph, v), constant(code == s)) for v, s in ((op("Neg", f), 1), (f, -1)))
         S = op("Neg", op("Add", lost, won))
         top = op("Add", graph.reduce("ReduceMax", S), constant(1e-9))
         S = op("Where", one_hot(graph, winner, T), op("Max", S, top), S)
     return op("Softmax", op("Div", S, constant(model.temperature_)), axis=1)
+
+
+def softplus(graph: Graph, v: str) -> str:
+    """ln(1 + e^v); the operator of that name is not made for float64 everywhere."""
+    op, constant = graph.op, graph.constant
+    rest = op("Log", op("Add", op("Exp", op("Neg", op("Abs", v))), constant(1)))
+    return op("Add", op("Max", v, constant(0)), rest)
 
 
 def one_hot(graph: Graph, winner: str, T: int) -> str:

@@ -88,7 +88,6 @@ RECORDS = {
         {**selection.CONSTRAINTS, "estimator": (ESTIMATOR,), "cv": FOLDS},
         {
             **FOUND,
-            "_best": (Array(("q",)),),
             "best_criterion_": (ANY,),
             "status_": (Name(("solved", "max_iter", "time_limit", "interrupted")),),
             "criterion_path_": (Steps("a list of dicts", (list,)),),
