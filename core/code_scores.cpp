@@ -14,6 +14,8 @@ namespace {
 
 constexpr Index kMostLanes = 256;       // test rows of a block
 constexpr Index kBlockBytes = 3 << 20;  // kernel values of a block, about
+constexpr Index kDearBytes = 12 << 20;  // the same for long rows: each block reads all support vectors
+constexpr double kDear = 256;           // multiply-adds of such a value
 constexpr Index kTerms = 256;           // terms of a sum in T
 
 Index pair_number(Index a, Index b, Index classes) { return a * (2 * classes - a - 1) / 2 + b - a - 1; }
@@ -68,7 +70,8 @@ void over_blocks(const Data& Z, const Data& SV, const Kernel& kernel, const Code
   const bool turned = kernel.kind == KernelKind::precomputed || kernel.kind == KernelKind::callable;
   const KernelBlocks<T> K = turned ? KernelBlocks<T>(Z, SV, kernel) : KernelBlocks<T>(SV, Z, kernel);
   const Index width = tile_ops<T>().lanes, n = std::max<Index>(model.sv_rows.size, 1);
-  Index lanes = std::min({kMostLanes, kBlockBytes / static_cast<Index>(sizeof(T)) / n, K.width()});
+  const Index bytes = K.cost() > kDear ? kDearBytes : kBlockBytes;
+  Index lanes = std::min({kMostLanes, bytes / static_cast<Index>(sizeof(T)) / n, K.width()});
   lanes = std::min(lanes, (Z.n + team.size() - 1) / team.size());
   lanes = std::max<Index>((lanes + width - 1) / width, 1) * width;
   const Index tasks = (Z.n + lanes - 1) / lanes;
