@@ -245,6 +245,10 @@ EXHIBITS = (
         clock=clock,
         own=("MCVM",),
         reference="SVM",
+        reasons={
+            ("Intrusion", "SVM"): "The paper's C is not printed, and 1 is too small for so wide a kernel: on 30,000 "
+            "of the rows C = 1 has 81.1 %, C = 100 92.2 % and C = 10,000 92.1 %.",
+        },
         decided=DECIDED,
     ),
     Exhibit(
