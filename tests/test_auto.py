@@ -92,7 +92,8 @@ def test_calibration_helps():
     X, y = load_digits(return_X_y=True)
     plain = AutoSVC(C=10, gamma=0.02, calibrate=False).fit(X[:600], y[:600])
     model = AutoSVC(C=10, gamma=0.02).fit(X[:600], y[:600])
-    assert log_loss(y[600:], model.predict_proba(X[600:])) < 0.9 * log_loss(y[600:], plain.predict_proba(X[600:]))
+    loss = log_loss(y[600:], model.predict_proba(X[600:]))
+    assert loss < 0.2 and loss < 0.9 * log_loss(y[600:], plain.predict_proba(X[600:]))
 
 
 def test_pixels_keep_their_proportions():
@@ -221,7 +222,7 @@ def test_time_limit_and_interruption(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a busy machine may not finish in time
         model = AutoSVC(time_limit=4.0).fit(X[:800], y[:800])
-    assert model.fit_seconds_ < 40
+    assert model.fit_seconds_ < 40 and model.score(X[800:], y[800:]) > 0.8
     np.testing.assert_allclose(model.predict_proba(X[:9]).sum(axis=1), 1)
 
     def stop(*_):

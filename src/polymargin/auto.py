@@ -29,9 +29,7 @@ from .resources import peak_memory
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
 MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
-FIRST_ROWS = (
-    1000  # the scaling and the region of C and gamma are chosen on so many; on all, if they are up to twice that
-)
+FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on so many, or on all of up to twice as many
 TUNING_ROWS = 8000  # their neighbours on so many
 CALIBRATION_ROWS = 4000
 LAST_ROWS = 20_000  # and last the neighbours of the best on so many
