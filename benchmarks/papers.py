@@ -58,7 +58,7 @@ MISPRINTS = """
 | Asharaf | eq. 8, 9, 11 | <y, y'> + k | the product <y, y'> k |
 | Asharaf | code of the classes | sqrt(1/(T(T-1))) for other classes | its negative (`code="printed"`: as printed) |
 | Asharaf | eq. 13 | 0 < α < C | α > 0: there is no C |
-| Silva | eq. 3, second line | sqrt(exp(-d²/γ) - α) | exp(d²/(2γ)) - α |
+| Silva | eq. 3, second line | sqrt(exp(-d²/γ) - α) | exp(d²/(2γ)) - α; in the rerun sqrt(exp(d²/γ) - α) |
 | Silva | section 5.2 | recall a/(a+b), precision a/(a+c) | exchanged |
 """
 

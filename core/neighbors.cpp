@@ -173,13 +173,15 @@ double Dissimilarity::operator()(double squared, Index a, Index b) const {
   if (!supervised) return std::sqrt(squared);
   if (a == b) return std::sqrt(-std::expm1(-squared / gamma));
   const double S = scale.size ? scale[a * classes + b] : 1;
-  return S * (std::exp(0.5 * std::min(squared / gamma, kLargest)) - alpha);
+  const double power = std::min(squared / gamma, kLargest);
+  return S * (inside ? std::sqrt(std::exp(power) - alpha) : std::exp(0.5 * power) - alpha);
 }
 
 double Dissimilarity::inverse(double D, Index a, Index b) const {
   if (!supervised) return D * D;
   if (a == b) return D < 1 ? -gamma * std::log1p(-D * D) : kInfinity;
-  const double S = scale.size ? scale[a * classes + b] : 1, power = 2 * std::log(D / S + alpha);
+  const double s = scale.size ? D / scale[a * classes + b] : D;
+  const double power = inside ? std::log(s * s + alpha) : 2 * std::log(s + alpha);
   return power < kLargest ? gamma * power : kInfinity;
 }
 

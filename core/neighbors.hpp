@@ -3,7 +3,8 @@
 // Without labels D = d. With labels (Geng, Zhan and Zhou 2005; Silva and Ribeiro 2009, eq. 3 with its second line corrected)
 //
 //   D = sqrt(1 - exp(-d^2 / gamma))                  same class
-//   D = S[a, b] (exp(d^2 / (2 gamma)) - alpha)       classes a and b
+//   D = S[a, b] (exp(d^2 / (2 gamma)) - alpha)       classes a and b; or alpha inside the root, as eq. 3 prints it:
+//   D = S[a, b] sqrt(exp(d^2 / gamma) - alpha)
 //
 // For two given classes D grows with d, so a bound on D is a bound on d^2 for a whole class of columns: the search compares
 // plain squared distances and computes D only for the few pairs below the bound.
@@ -20,6 +21,7 @@ namespace polymargin {
 struct Dissimilarity {
   bool supervised = false;
   double gamma = 1, alpha = 0;
+  bool inside = false;  // alpha is inside the root
   Index classes = 1;
   Span<const double> scale;  // S, classes x classes; empty: all 1
 

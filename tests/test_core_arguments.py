@@ -166,7 +166,7 @@ CALLS = {
         "nearest": (
             _core.nearest,
             dict(X=X, order=ROWS, label=Y, group=Y, queries=ROWS, k=2, radius=1.0, supervised=True, gamma=1.0)
-            | dict(alpha=0.5, classes=3, scale=np.ones(9), dtype="float64", n_jobs=1),
+            | dict(alpha=0.5, inside=False, classes=3, scale=np.ones(9), dtype="float64", n_jobs=1),
         ),
         "shortest_paths": (
             _core.shortest_paths,

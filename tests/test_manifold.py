@@ -15,12 +15,13 @@ from sklearn.pipeline import make_pipeline
 from polymargin import StructuredSVC, SupervisedIsomap, _core, graphs, scaling
 
 
-def naive_dissimilarity(X, y, alpha, gamma=None, S=None):
+def naive_dissimilarity(X, y, alpha, gamma=None, S=None, inside=False):
     d2 = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
     if alpha is None:
         return np.sqrt(d2)
     gamma = gamma or np.sqrt(d2)[np.triu_indices(len(X), 1)].mean()
-    between = np.exp(np.minimum(d2 / gamma, 500) / 2) - alpha
+    power = np.minimum(d2 / gamma, 500)
+    between = np.sqrt(np.exp(power) - alpha) if inside else np.exp(power / 2) - alpha
     if S is not None:
         between = S[y[:, None], y[None, :]] * between
     return np.where(y[:, None] == y[None, :], np.sqrt(1 - np.exp(-d2 / gamma)), between)
@@ -81,29 +82,30 @@ def way(request, monkeypatch):
         monkeypatch.setattr(graphs, "DOUBLE", 0.0)
 
 
-@pytest.mark.parametrize("alpha", [None, 0.0, 0.65])
+@pytest.mark.parametrize("alpha, offset", [(None, "outside"), (0.0, "outside"), (0.65, "outside"), (0.65, "inside")])
 @pytest.mark.parametrize("neighbours", [dict(n_neighbors=4), dict(radius=0.9)], ids=str)
-def test_equals_the_plain_version(way, alpha, neighbours, rng):
+def test_equals_the_plain_version(way, alpha, offset, neighbours, rng):
     X, y = blobs([70, 60, 50], 5, seed=int(rng.integers(99)))
-    model = SupervisedIsomap(n_components=4, alpha=alpha, **neighbours).fit(X, y)
-    D = naive_dissimilarity(X, y, alpha)
+    model = SupervisedIsomap(n_components=4, alpha=alpha, offset=offset, **neighbours).fit(X, y)
+    D = naive_dissimilarity(X, y, alpha, inside=offset == "inside")
     values, W, parts = naive_isomap(D, 4, neighbours.get("n_neighbors"), neighbours.get("radius"))
     assert model.n_graph_components_ == parts
     np.testing.assert_allclose(model.dist_matrix_, W, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-6)
 
 
-def test_class_distances(way, rng):
+@pytest.mark.parametrize("offset", ["outside", "inside"])
+def test_class_distances(way, offset, rng):
     X, y = blobs([40, 40, 40], 4, seed=1)
     S = np.array([[0, 1, 6.0], [1, 0, 0.3], [6, 0.3, 0]])
-    model = SupervisedIsomap(n_components=2, n_neighbors=5, class_distances=S, gamma=2.0).fit(X, y)
-    _, W, _ = naive_isomap(naive_dissimilarity(X, y, 0.65, 2.0, S), 2, 5)
+    model = SupervisedIsomap(n_components=2, n_neighbors=5, class_distances=S, gamma=2.0, offset=offset).fit(X, y)
+    _, W, _ = naive_isomap(naive_dissimilarity(X, y, 0.65, 2.0, S, offset == "inside"), 2, 5)
     np.testing.assert_allclose(model.dist_matrix_, W, rtol=1e-6)
 
     def apart(model, a, b):
         return np.linalg.norm(model.embedding_[y == a].mean(axis=0) - model.embedding_[y == b].mean(axis=0))
 
-    plain = SupervisedIsomap(n_components=2, n_neighbors=5, gamma=2.0).fit(X, y)
+    plain = SupervisedIsomap(n_components=2, n_neighbors=5, gamma=2.0, offset=offset).fit(X, y)
     assert apart(model, 0, 2) / apart(model, 1, 2) > 2 * apart(plain, 0, 2) / apart(plain, 1, 2)
     for bad, message in ((np.ones((2, 2)), "shape"), (np.triu(S), "symmetric"), (-S, "> 0")):
         with pytest.raises(ValueError, match=message):
@@ -155,35 +157,22 @@ def naive_nearest(D, k, radius, group, label):
 
 @pytest.mark.parametrize("d, n", [(3, 2500), (700, 1300)])
 @pytest.mark.parametrize("k, radius, dtype", [(7, 0.0, "float64"), (7, 0.0, "float32"), (0, 0.9, "float64")])
-def test_search_from_both_ends_of_a_distance(d, n, k, radius, dtype, rng):
+@pytest.mark.parametrize("inside", [False, True])
+def test_search_from_both_ends_of_a_distance(d, n, k, radius, dtype, inside, rng):
     """Many blocks, some of them cut short; all rows, whose distances are computed once, and some rows."""
     X, label = rng.normal(size=(n, d)) * np.sqrt(3 / d), rng.integers(4, size=n)
     X[label == 0] += 1
     group = np.where(rng.uniform(size=n) < 0.5, np.arange(n), n + label)
-    D = naive_dissimilarity_of(X, label)
+    D = naive_dissimilarity_of(X, label, inside)
     near, other_D = naive_nearest(D, k, radius, group, label)
     order = np.argsort(label, kind="stable")
     told = []
     for queries in (np.arange(n), rng.permutation(n), rng.permutation(n)[: n // 3]):
         for n_jobs in (1, 2):
             indptr, j, length, found, found_D = _core.nearest(
-                X,
-                order,
-                label,
-                group,
-                queries,
-                k,
-                radius,
-                True,
-                2.0,
-                0.65,
-                4,
-                np.zeros(0),
-                True,
-                told.append,
-                dtype,
-                n_jobs,
-            )
+                X, order, label, group, queries, k, radius, True, 2.0, 0.65, inside, 4, np.zeros(0), True, told.append,
+                dtype, n_jobs,
+            )  # fmt: skip
             i = np.repeat(queries, np.diff(indptr))
             np.testing.assert_allclose(length, D[i, j], rtol=1e-9)  # also after a search in float32
             want = np.concatenate([near[i] for i in queries])
@@ -194,9 +183,10 @@ def test_search_from_both_ends_of_a_distance(d, n, k, radius, dtype, rng):
     assert told[-1] == 1.0
 
 
-def naive_dissimilarity_of(X, y):
+def naive_dissimilarity_of(X, y, inside):
     d2 = cdist(X, X, "sqeuclidean")
-    return np.where(y[:, None] == y, np.sqrt(-np.expm1(-d2 / 2)), np.exp(d2 / 4) - 0.65)
+    between = np.sqrt(np.exp(d2 / 2) - 0.65) if inside else np.exp(d2 / 4) - 0.65
+    return np.where(y[:, None] == y, np.sqrt(-np.expm1(-d2 / 2)), between)
 
 
 def test_core_refuses_bad_graphs():

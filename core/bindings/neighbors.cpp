@@ -30,14 +30,15 @@ Neighbors search(const NeighborQuery& q, const nb::object& tell, int n_jobs) {
 }
 
 nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector<Index> group, Vector<Index> queries,
-                  Index k, double radius, bool supervised, double gamma, double alpha, Index classes,
-                  Vector<double> scale, bool others, nb::object tell, const std::string& dtype, int n_jobs) {
+                  Index k, double radius, bool supervised, double gamma, double alpha, bool inside,
+                  Index classes, Vector<double> scale, bool others, nb::object tell, const std::string& dtype, int n_jobs) {
   const HeldData x = data_of(X, "X");
   NeighborQuery q;
   q.X = x.data;
   q.order = span(order), q.label = span(label), q.group = span(group), q.queries = span(queries);
   q.k = k, q.radius = radius, q.others = others;
-  q.D.supervised = supervised, q.D.gamma = gamma, q.D.alpha = alpha, q.D.classes = classes, q.D.scale = span(scale);
+  q.D.supervised = supervised, q.D.gamma = gamma, q.D.alpha = alpha, q.D.inside = inside;
+  q.D.classes = classes, q.D.scale = span(scale);
   check_indices(q.order, x.data.n, "order");
   check_indices(q.queries, x.data.n, "queries");
   if (q.order.size != x.data.n) refuse("order needs one entry per row");
@@ -80,7 +81,7 @@ nb::object paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<doub
 void bind_neighbors(nb::module_& m) {
   using namespace nb::literals;
   m.def("nearest", &nearest, "X"_a, "order"_a, "label"_a, "group"_a, "queries"_a, "k"_a, "radius"_a, "supervised"_a,
-        "gamma"_a, "alpha"_a, "classes"_a, "scale"_a, "others"_a = false, "tell"_a = nb::none(), "dtype"_a = "float64",
+        "gamma"_a, "alpha"_a, "inside"_a, "classes"_a, "scale"_a, "others"_a = false, "tell"_a = nb::none(), "dtype"_a = "float64",
         "n_jobs"_a = 1,
         "The k nearest rows of each query, or all within the radius, and the nearest one of another class: (indptr, "
         "indices, dissimilarities, other, its dissimilarity). tell(share done) is called from time to time.");

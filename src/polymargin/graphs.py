@@ -4,8 +4,8 @@
     D = S[a, b] (exp(d^2 / (2 gamma)) - alpha)           between the classes a and b
 
 This is Silva and Ribeiro (2009), eq. 3, with its second line as in Geng, Zhan and Zhou (2005): printed, it is
-sqrt(exp(-d^2 / gamma) - alpha), which decreases with distance and has no value for nearly all pairs of real data.
-Without classes D = d.
+sqrt(exp(-d^2 / gamma) - alpha), which decreases with distance and has no value for nearly all pairs of real data. With
+`inside` only the sign of its exponent is corrected: D = S[a, b] sqrt(exp(d^2 / gamma) - alpha). Without classes D = d.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Dissimilarity:
     label: np.ndarray | None = None
     gamma: float = 1.0
     alpha: float = 0.0
+    inside: bool = False  # alpha is inside the root
     scale: np.ndarray | None = None  # S, shape (n_classes, n_classes)
 
     def __call__(self, d2: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -50,8 +51,9 @@ class Dissimilarity:
             return np.sqrt(d2)
         a, b = self.label[i], self.label[j]
         S = 1.0 if self.scale is None else self.scale[a, b]
-        between = S * (np.exp(0.5 * np.minimum(d2 / self.gamma, LARGEST)) - self.alpha)
-        return np.where(a == b, np.sqrt(-np.expm1(-d2 / self.gamma)), between)
+        power = np.minimum(d2 / self.gamma, LARGEST)
+        between = np.sqrt(np.exp(power) - self.alpha) if self.inside else np.exp(0.5 * power) - self.alpha
+        return np.where(a == b, np.sqrt(-np.expm1(-d2 / self.gamma)), S * between)
 
 
 def mean_distance(X: Any, n_threads: int) -> float:
@@ -148,7 +150,7 @@ class NeighborSearch:
         queries = np.ascontiguousarray(queries, dtype=np.int64)
         indptr, *found = _core.nearest(
             kernels.as_data(self.X), order, label, group, queries, int(k), float(radius), D.label is not None,
-            float(D.gamma), float(D.alpha), n_classes, scale, True, tell, dtype, self.n_threads,
+            float(D.gamma), float(D.alpha), D.inside, n_classes, scale, True, tell, dtype, self.n_threads,
         )  # fmt: skip
         return Edges(np.repeat(queries, np.diff(indptr)), *found)
 

@@ -24,6 +24,7 @@ CONSTRAINTS = {
     "n_neighbors": (COUNT,),
     "radius": (NONE, POSITIVE),
     "alpha": (NONE, Number("a number in [0, 1)", least=0.0, most=math.nextafter(1.0, 0.0))),
+    "offset": (Name(("outside", "inside")),),
     "gamma": (POSITIVE, Name(("mean",))),
     "class_distances": (NONE, Kind("an array of shape (n_classes, n_classes)", (np.ndarray, list, tuple))),
     "spread": (POSITIVE, Name(("auto",))),
@@ -62,6 +63,9 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Join all rows with D up to this instead; `n_neighbors` is then not used.
     alpha : float in [0, 1), default=0.65
         :math:`\alpha`; None is plain Isomap: D = d, and `y` is not used.
+    offset : {"outside", "inside"}, default="outside"
+        Whether :math:`\alpha` is taken off outside the root, as above and in [2]_, or inside it,
+        :math:`S \sqrt{e^{d^2/\gamma} - \alpha}`: as [1]_ prints it but for the sign of the exponent.
     gamma : "mean" or float, default="mean"
         :math:`\gamma`; "mean" is the mean distance of two rows (not squared: scale the columns first), above 4,000 rows
         that of 400 rows to all.
@@ -145,6 +149,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         *,
         radius: float | None = None,
         alpha: float | None = 0.65,
+        offset: str = "outside",
         gamma: float | str = "mean",
         class_distances: Any = None,
         spread: float | str = "auto",
@@ -158,6 +163,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.n_neighbors = n_neighbors
         self.radius = radius
         self.alpha = alpha
+        self.offset = offset
         self.gamma = gamma
         self.class_distances = class_distances
         self.spread = spread
@@ -202,7 +208,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         gamma = self._gamma(X, n_threads)
         D = graphs.Dissimilarity()
         if self.alpha is not None:
-            D = graphs.Dissimilarity(label.astype(np.int64), gamma, float(self.alpha), scale)
+            D = graphs.Dissimilarity(label.astype(np.int64), gamma, float(self.alpha), self.offset == "inside", scale)
         search = graphs.NeighborSearch(X, D, n_threads)
         k, radius = (min(int(self.n_neighbors), n - 1), 0.0) if self.radius is None else (0, float(self.radius))
         edges = search(np.arange(n), k, radius, tell=self._tell("neighbours"))
