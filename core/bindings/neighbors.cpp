@@ -30,8 +30,8 @@ Neighbors search(const NeighborQuery& q, const nb::object& tell, int n_jobs) {
 }
 
 nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector<Index> group, Vector<Index> queries,
-                  Index k, double radius, bool supervised, double gamma, double alpha, bool inside,
-                  Index classes, Vector<double> scale, bool others, nb::object tell, const std::string& dtype, int n_jobs) {
+                  Index k, double radius, bool supervised, double gamma, double alpha, bool inside, Index classes,
+                  Vector<double> scale, bool others, nb::object tell, const std::string& dtype, int n_jobs) {
   const HeldData x = data_of(X, "X");
   NeighborQuery q;
   q.X = x.data;
@@ -81,8 +81,8 @@ nb::object paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<doub
 void bind_neighbors(nb::module_& m) {
   using namespace nb::literals;
   m.def("nearest", &nearest, "X"_a, "order"_a, "label"_a, "group"_a, "queries"_a, "k"_a, "radius"_a, "supervised"_a,
-        "gamma"_a, "alpha"_a, "inside"_a, "classes"_a, "scale"_a, "others"_a = false, "tell"_a = nb::none(), "dtype"_a = "float64",
-        "n_jobs"_a = 1,
+        "gamma"_a, "alpha"_a, "inside"_a, "classes"_a, "scale"_a, "others"_a = false, "tell"_a = nb::none(),
+        "dtype"_a = "float64", "n_jobs"_a = 1,
         "The k nearest rows of each query, or all within the radius, and the nearest one of another class: (indptr, "
         "indices, dissimilarities, other, its dissimilarity). tell(share done) is called from time to time.");
   m.def("shortest_paths", &paths, "indptr"_a, "indices"_a, "lengths"_a, "sources"_a, "n_jobs"_a = 1,
