@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "local_margins.hpp"
+#include "margin_face.hpp"
 #include "row_store.hpp"
 #include "score_kernel.hpp"
 #include "watch.hpp"
@@ -21,6 +23,9 @@ constexpr Index kPolished = 256;  // up to this size a solved problem is carried
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;         // then everything stays active
+constexpr Index kMany = 8;          // steps per active example after which the free variables are moved together
+constexpr Index kFace = 4096;       // examples that they may belong to
+constexpr double kProducts = 200;   // with the kernel matrix at most, then steps on examples again
 
 template <class T>
 class JointDecomposition {
@@ -36,7 +41,8 @@ class JointDecomposition {
         n_(problem.rows.size),
         T_(problem.classes),
         watch_(settings),
-        local_(problem) {
+        local_(problem),
+        face_(problem, M_) {
     out_.alpha = std::move(b);
     diagonal_.resize(n_);
     K_.diagonal(p_.rows, diagonal_.data());
@@ -70,6 +76,7 @@ class JointDecomposition {
       advance(polished_ ? std::min(set_.tol, kPolishedTol)
               : whole   ? 0.5 * set_.tol
                         : std::max(0.3 * set_.tol, 0.25 * violation));
+      if (out_.n_iter - last_descent_ >= kMany * m_) descend(violation);
     }
     finish();
     return std::move(out_);
@@ -207,8 +214,7 @@ class JointDecomposition {
   void refresh(const std::vector<Index>& which) {
     const std::vector<Index> changed = changed_examples();
     if (!changed.empty() && !which.empty()) {
-      Split split = by_use(changed, changed, rows_.all(), seen_);
-      if (static_cast<Index>(split.at.size()) > rows_.all().capacity()) split = {{}, {}, changed};
+      const Split split = by_use(changed, changed, rows_.all(), seen_);
       auto change_of = [&](Span<const Index> part) {
         ScoreChange change(T_);
         for (Index i : part) M_.add(change, i, out_.alpha.data() + i, reference_.data() + i, n_);
@@ -360,23 +366,53 @@ class JointDecomposition {
         local_.b[r * T_ + c] = A_[c * m_ + at[r]];
       }
     }
-    const Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : 50 * q + 1000);
+    const Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : kMany * q + 1000);
     out_.n_iter +=
         local_.solve(target, budget, [&] { return watch_.late() || watch_.asked(out_.n_iter, target, objective_); });
 
-    std::vector<Index> moved, from;
-    for (Index r = 0; r < q; ++r) {
-      bool same = true;
-      for (Index c = 0; c < T_; ++c) same &= local_.b[r * T_ + c] == A_[c * m_ + at[r]];
-      if (!same) moved.push_back(at[r]), from.push_back(r);
+    move(at, [&](Index r, Index c) { return local_.b[r * T_ + c]; });
+  }
+
+  // Conjugate gradients on the variables off their bounds, all of them together.
+  void descend(double violation) {
+    last_descent_ = out_.n_iter;
+    std::vector<Index> at, example;
+    for (Index k = 0; k < m_; ++k) {
+      Index c = 0;
+      while (c < T_ && (A_[c * m_ + k] == 0 || std::abs(A_[c * m_ + k]) == p_.upper[active_[k]])) ++c;
+      if (c < T_) at.push_back(k), example.push_back(active_[k]);
     }
-    std::vector<double> old(moved.size() * T_);
-    for (std::size_t j = 0; j < moved.size(); ++j)
-      for (Index c = 0; c < T_; ++c) {
-        double& b = A_[c * m_ + moved[j]];
-        old[j * T_ + c] = b;
-        b = local_.b[from[j] * T_ + c];
-      }
+    const Index f = static_cast<Index>(at.size());
+    if (f < 2 || f > kFace || double(f * f * sizeof(T)) > 0.2 * set_.memory) return;
+    std::swap(set_positions_, at);
+    local_.resize(f);
+    local_kernel();
+    std::swap(set_positions_, at);
+    std::vector<const T*> rows(f);
+    std::vector<double> F(f * T_), b(f * T_);
+    for (Index r = 0; r < f; ++r) {
+      rows[r] = local_.K.data() + r * local_.ld;
+      for (Index c = 0; c < T_; ++c) F[c * f + r] = F_[c * m_ + at[r]], b[c * f + r] = A_[c * m_ + at[r]];
+    }
+    // As many products as have the cost of the steps before them.
+    const double share = double(m_) / double(f), most = std::min(2 * kMany * share * share, kProducts);
+    face_.descend(example, rows, F, b, 0.1 * set_.tol, static_cast<Index>(most),
+                  [&] { return watch_.late() || watch_.asked(out_.n_iter, violation, objective_); });
+    move(at, [&](Index r, Index c) { return b[c * f + r]; });
+  }
+
+  // The variables of the examples at the positions `at` become value(r, c).
+  template <class Value>
+  void move(const std::vector<Index>& at, const Value& value) {
+    std::vector<Index> moved;
+    std::vector<double> old;
+    for (Index r = 0; r < static_cast<Index>(at.size()); ++r) {
+      bool same = true;
+      for (Index c = 0; c < T_; ++c) same &= value(r, c) == A_[c * m_ + at[r]];
+      if (same) continue;
+      moved.push_back(at[r]);
+      for (Index c = 0; c < T_; ++c) old.push_back(std::exchange(A_[c * m_ + at[r]], value(r, c)));
+    }
     objective_ += half_slope(moved, old, old);
     follow(moved, old);
     objective_ += half_slope(moved, old, {});
@@ -420,7 +456,8 @@ class JointDecomposition {
   }
 
   // Changed examples whose rows shall be kept (with their positions in the cache), and those that come for the first time. Where
-  // a value is cheap, a row is kept only from its second use on: many examples go to their bounds and stay there.
+  // a value is cheap, a row is kept only from its second use on: many examples go to their bounds and stay there. Where there is
+  // no room for all of these rows, none is kept.
   struct Split {
     std::vector<Index> at, example, first;
   };
@@ -434,6 +471,7 @@ class JointDecomposition {
       if (keep) split.at.push_back(at[r]);
       (keep ? split.example : split.first).push_back(i);
     }
+    if (static_cast<Index>(split.at.size()) > rows.capacity()) return {{}, {}, example};
     return split;
   }
 
@@ -503,6 +541,8 @@ class JointDecomposition {
   std::vector<double> ref_, low_, ridge_, label_, up_, down_, key_;  // per active example
   std::vector<const T*> fetched_;
   LocalMargins<T> local_;
+  MarginFace<T> face_;
+  Index last_descent_ = 0;  // steps before it
 };
 
 }  // namespace

@@ -131,6 +131,16 @@ def test_extreme_C(machine):
         assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
 
 
+@every_machine
+def test_free_variables_move_together(machine, loss):
+    """A wide kernel and a large C: steps on single examples alone would take up to 300 per row."""
+    X, y = blobs([110, 100, 90], 3, seed=4, spread=0.8)
+    est = fit(machine, X, y, loss=loss, gamma=0.02, C=300.0, tol=1e-4)
+    assert est.status_ == "solved" and est.duality_gap_ < 1e-5
+    assert est.n_iter_ < 60 * len(y)
+    assert_honest(est, X, y)
+
+
 # Limits
 
 
