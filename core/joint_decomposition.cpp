@@ -24,8 +24,8 @@ constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;         // then everything stays active
 constexpr Index kMany = 8;          // steps per active example after which the free variables are moved together
-constexpr Index kFace = 4096;       // examples that they may belong to
-constexpr double kProducts = 200;   // with the kernel matrix at most, then steps on examples again
+constexpr Index kFace = 2048;       // examples that they may belong to
+constexpr double kLeastProducts = 4 * kMany, kProducts = 200;  // with the kernel matrix, to move them
 
 template <class T>
 class JointDecomposition {
@@ -367,13 +367,15 @@ class JointDecomposition {
       }
     }
     const Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : kMany * q + 1000);
-    out_.n_iter +=
+    const Index steps =
         local_.solve(target, budget, [&] { return watch_.late() || watch_.asked(out_.n_iter, target, objective_); });
-
+    out_.n_iter += steps;
+    work_ += double(steps) * double(q);
     move(at, [&](Index r, Index c) { return local_.b[r * T_ + c]; });
   }
 
-  // Conjugate gradients on the variables off their bounds, all of them together.
+  // Conjugate gradients on the variables off their bounds, all of them together: about as much work as the steps since the last
+  // time were, if that is enough for some products with the kernel matrix.
   void descend(double violation) {
     last_descent_ = out_.n_iter;
     std::vector<Index> at, example;
@@ -383,7 +385,9 @@ class JointDecomposition {
       if (c < T_) at.push_back(k), example.push_back(active_[k]);
     }
     const Index f = static_cast<Index>(at.size());
-    if (f < 2 || f > kFace || double(f * f * sizeof(T)) > 0.2 * set_.memory) return;
+    const double values = double(f) * double(f), most = std::min(4 * work_ / values, kProducts);
+    if (f < 2 || f > kFace || most < kLeastProducts || values * sizeof(T) > 0.2 * set_.memory) return;
+    work_ = 0;
     std::swap(set_positions_, at);
     local_.resize(f);
     local_kernel();
@@ -394,8 +398,6 @@ class JointDecomposition {
       rows[r] = local_.K.data() + r * local_.ld;
       for (Index c = 0; c < T_; ++c) F[c * f + r] = F_[c * m_ + at[r]], b[c * f + r] = A_[c * m_ + at[r]];
     }
-    // As many products as have the cost of the steps before them.
-    const double share = double(m_) / double(f), most = std::min(2 * kMany * share * share, kProducts);
     face_.descend(example, rows, F, b, 0.1 * set_.tol, static_cast<Index>(most),
                   [&] { return watch_.late() || watch_.asked(out_.n_iter, violation, objective_); });
     move(at, [&](Index r, Index c) { return b[c * f + r]; });
@@ -543,6 +545,7 @@ class JointDecomposition {
   LocalMargins<T> local_;
   MarginFace<T> face_;
   Index last_descent_ = 0;  // steps before it
+  double work_ = 0;         // examples looked at in the steps since
 };
 
 }  // namespace
