@@ -83,6 +83,35 @@ def test_priors(params):
         assert_honest(est, X, y, optimum=P.value)
 
 
+def test_exact_intercept_between_two_counts():
+    """A class whose support vectors are all at the bound leaves its multiplier an interval: rho jumps over 0 there."""
+    random = np.random.default_rng(44)
+    n = int(random.integers(20, 140))
+    X, y = random.normal(size=(n, 3)), random.integers(0, 3, n)
+    X[y == 1] += 0.5
+    est = fit(X, y, C=1.0, gamma=1.0, intercept="exact", tol=1e-4)
+    assert est.status_ == "solved"
+    P = problem(est, X, y).primal()
+    assert est.primal_objective_ == pytest.approx(P.value, rel=1e-8)
+    assert est.dual_objective_ == pytest.approx(P.value, rel=1e-8)
+    bound = alphas(est, y) > 1 - 1e-9
+    assert np.array_equal(bound[y == 1], alphas(est, y)[y == 1] > 1e-9)  # the case that is meant
+    assert_honest(est, X, y, optimum=P.value)
+
+
+def test_exact_intercept_with_a_full_class():
+    """Small C, more rows than are solved to the last digit: all rows of the smallest class are at the bound."""
+    random = np.random.default_rng(1)
+    X, y = random.normal(size=(373, 3)), np.repeat([0, 1, 2], [112, 138, 123])
+    X[y == 1] += 0.8
+    for gamma in (0.05, 1.0):
+        est = fit(X, y, C=0.1, gamma=gamma, intercept="exact", tol=1e-3)
+        assert est.status_ == "solved"
+        assert est.kkt_violation_ <= 1e-3
+        assert est.duality_gap_ < 1e-5
+        assert_honest(est, X, y)
+
+
 def test_equal_priors_are_the_default():
     X, y, Z = small()
     a, b = (fit(X, y, nu=0.3, intercept="exact", priors=pi) for pi in (None, np.full(5, 0.2)))

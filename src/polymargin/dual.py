@@ -17,6 +17,7 @@ import numpy as np
 from . import _core
 from .kernels import as_data, float32_error
 from .machines import LOSSES, Loss, Machine
+from .starting_points import start, start_with_sums
 
 SMALL = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
 FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
@@ -139,7 +140,7 @@ def solve(
     progress: Callable | None = None,
 ) -> Solution:
     """Train a machine with one variable per example on ``X[rows]`` with class indices ``y`` and positive weights."""
-    start = time.monotonic()
+    began = time.monotonic()
     T, order = n_classes, np.argsort(y, kind="stable")
     segments = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=T))]).astype(np.int64)
     same, other = machine.label_kernel(T)
@@ -156,10 +157,10 @@ def solve(
             as_data(X), kernel, np.ascontiguousarray(rows[order], dtype=np.int64), segments, same, other, dtype,
             float(memory), int(threads),
         )  # fmt: skip
-        deadline = start + (np.inf if time_limit is None else time_limit)
+        deadline = began + (np.inf if time_limit is None else time_limit)
         run = Run(core, tol, nu is not None and not form.entropy, max_iter, deadline, progress)
         if nu is None and intercept != "exact":
-            out = run.solve(problem, _start(problem, begin))
+            out = run.solve(problem, start(problem, begin))
             return run, out | {"b": np.zeros(T), "rho": 1.0, "extra": 0.0}
         if nu is not None:
             return run, _nu_form(run, problem, begin, T, _shares(priors, T) if intercept == "exact" else None)
@@ -178,7 +179,7 @@ def solve(
     return Solution(
         alpha=alpha, intercept=b, rho=out["rho"], status=out["status"], signalled=run.signalled, n_iter=run.n_iter,
         primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=out["violation"] + abs(out["extra"]),
-        n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
+        n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - began,
     )  # fmt: skip
 
 
@@ -223,64 +224,6 @@ def _check_nu(nu, intercept, priors, weight, segments, form: Loss) -> None:
         )
 
 
-# --- starting points ---
-
-
-def _start(q: _Qp, begin: np.ndarray | None) -> np.ndarray:
-    """A point inside the box: the caller's, else zero (hinge) or the middle (logistic)."""
-    if q.entropy:
-        return 0.5 * q.upper if begin is None else np.clip(begin, 1e-12 * q.upper, (1 - 1e-12) * q.upper)
-    return np.zeros(len(q.upper)) if begin is None else np.clip(begin, 0, q.upper)
-
-
-def _start_with_sums(q: _Qp, begin: np.ndarray | None, cap: np.ndarray) -> np.ndarray:
-    """A point inside the box whose groups have the sums ``q.sums``: close to ``begin``, or few rows at their bound."""
-    groups, sums = q.groups, q.sums
-    room = np.add.reduceat(cap, groups[:-1])
-    if q.entropy:
-        if begin is None:
-            return cap * np.repeat(sums / room, np.diff(groups))
-        return _moved_inside(begin, cap, groups, sums)
-    if begin is None:
-        begin = np.zeros(len(cap))
-        turn = np.lexsort((np.arange(len(cap)), _rank_in(q.segments))) if len(sums) == 1 else np.arange(len(cap))
-        begin[turn] = _filled(cap[turn], groups, sums)
-        return begin
-    a = np.clip(begin, 0, cap)
-    for _ in range(50):
-        total = np.add.reduceat(a, groups[:-1])
-        if np.allclose(total, sums, rtol=1e-15, atol=0):
-            break
-        ratio = np.divide(sums, total, out=np.ones_like(sums), where=total > 0)
-        a = np.minimum(a * np.repeat(ratio, np.diff(groups)), cap)
-    return a + _filled(cap - a, groups, np.maximum(sums - np.add.reduceat(a, groups[:-1]), 0))
-
-
-def _moved_inside(a: np.ndarray, u: np.ndarray, groups: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """Shift the logits of each group by one number so that its sum is right: the interior point closest in entropy."""
-    p = np.clip(a / u, 1e-12, 1 - 1e-12)
-    t, size = np.log(p / (1 - p)), np.diff(groups)
-    low, high = np.full(len(sums), -100.0), np.full(len(sums), 100.0)
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        total = np.add.reduceat(u / (1 + np.exp(-(t + np.repeat(middle, size)))), groups[:-1])
-        low, high = np.where(total < sums, middle, low), np.where(total < sums, high, middle)
-    inside = u / (1 + np.exp(-(t + np.repeat(0.5 * (low + high), size))))
-    return inside * np.repeat(sums / np.add.reduceat(inside, groups[:-1]), size)
-
-
-def _rank_in(segments: np.ndarray) -> np.ndarray:
-    """0, 1, 2, ... inside each class."""
-    return np.arange(segments[-1]) - np.repeat(segments[:-1], np.diff(segments))
-
-
-def _filled(room: np.ndarray, groups: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """Fill each group in order, every place up to its room, until the group has its sum."""
-    before = np.cumsum(room) - room
-    before -= np.repeat(before[groups[:-1]], np.diff(groups))
-    return np.clip(np.repeat(sums, np.diff(groups)) - before, 0, room)
-
-
 # --- the forms with sum constraints ---
 
 
@@ -294,7 +237,7 @@ def _nu_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dict
     if not np.all(np.isfinite(q.upper)):
         # An infinite box takes any sum: let one row in each group hold what is missing.
         cap = np.maximum(cap, np.repeat(q.sums, np.diff(q.groups)))
-    out = run.solve(q, _start_with_sums(q, begin, cap))
+    out = run.solve(q, start_with_sums(q, begin, cap))
     r = np.asarray(out["multiplier"])
     rho = float(r[0]) if shares is None else float(shares @ r)
     b = np.zeros(T) if shares is None else rho - r
@@ -326,30 +269,31 @@ def _exact_c_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
     # At the ceiling some class is full and its multiplier may rise without end.
     most = ceiling * (1 - 1e-9) if q.entropy else ceiling
     goal = 1e-12 if len(q.upper) <= 256 else 0.5 * run.tol
+    finest = 0.25 * run.tol
 
     def at(lam: float, begin, last: float) -> dict:
         """The optimum for class sums lam pi_c T, exact enough for the sign of rho to be certain."""
         q.sums = lam * shares * T
-        finest = 0.25 * run.tol
         tol = max(finest, 0.05 * abs(last))
         while True:
-            out = run.solve(q, _start_with_sums(q, begin, q.upper), tol=tol)
+            out = run.solve(q, start_with_sums(q, begin, q.upper), tol=tol)
             r = np.asarray(out["multiplier"])
             out |= {"lam": lam, "r": r, "rho": float(shares @ r)}
             if out["status"] != "solved" or tol <= finest or abs(out["rho"]) > 3 * tol:
                 return out
             begin, tol = out["alpha"], max(finest, min(0.2 * tol, 0.2 * abs(out["rho"])))
 
-    free = run.solve(replace(q, sum="none"), _start(q, begin), tol=max(run.tol, 0.1))
+    free = run.solve(replace(q, sum="none"), start(q, begin), tol=max(run.tol, 0.1))
     guess = np.add.reduceat(free["alpha"], q.segments[:-1]) @ shares
     out = at(min(max(guess, 1e-3 * most), (0.999 if q.entropy else 1.0) * most), free["alpha"], 1.0)
     low = high = None  # (lam, rho) on either side of the root
-    stride, last_side = 0.01, 0
+    stride, last_side, ends = 0.01, 0, {}
     for _ in range(MAX_ROOT_STEPS):
         lam, rho = out["lam"], out["rho"]
         if out["status"] != "solved" or abs(rho) <= goal or (rho < 0 and lam >= most):
             break
         side = 1 if rho > 0 else -1
+        ends[side] = out
         if side > 0:
             high = (lam, rho)
             low = (low[0], 0.5 * low[1]) if low and last_side == side else low
@@ -358,7 +302,7 @@ def _exact_c_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
             high = (high[0], 0.5 * high[1]) if high and last_side == side else high  # Illinois: no end rests for ever
         last_side = side
         if low and high:
-            if high[0] - low[0] <= 1e-15 * high[0]:
+            if high[0] - low[0] <= 1e-14 * high[0]:
                 break
             lam = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
         else:
@@ -366,17 +310,41 @@ def _exact_c_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
             stride = min(2 * stride, 0.5)
         out = at(lam, out["alpha"], rho)
 
+    if out["status"] == "solved" and out["violation"] > finest:  # enough for a sign, not for the answer
+        out = at(out["lam"], out["alpha"], 0.0)
     r, rho = out["r"].copy(), out["rho"]
     if rho < 0 and out["lam"] >= most:
         full = room <= out["lam"] * shares * T * (1 + 1e-8)
         r[full] -= rho / shares[full].sum()
         rho = 0.0
+    elif abs(rho) > goal and len(ends) == 2 and not q.entropy:
+        low, high = (at(end["lam"], end["alpha"], 0.0) for end in (ends[-1], ends[1]))
+        r, rho = _at_the_jump(q, out, r, rho, low, high)
     b = rho - r
     s = out["gradient"] + q.linear - q.ridge * out["alpha"]
     primal, dual = _objectives(q, out["alpha"], s, b)
     if out["status"] == "solved" and out["violation"] + abs(rho) > run.tol:
         out["status"] = "stalled"
     return out | {"b": b, "rho": 1.0, "primal": primal, "dual": dual, "extra": rho}
+
+
+def _at_the_jump(q: _Qp, out: dict, r: np.ndarray, rho: float, low: dict, high: dict) -> tuple[np.ndarray, float]:
+    """Multipliers with rho = 0 where rho(lam) jumps over it: a class without a free row leaves its own an interval.
+
+    The two ends of the intervals are the multipliers on either side. They stay `r` where others would be no better.
+    """
+    if not low["rho"] < 0 < high["rho"]:
+        return r, rho
+    t = low["rho"] / (low["rho"] - high["rho"])
+    between = low["r"] + t * (high["r"] - low["r"])
+    excess = out["gradient"] - np.repeat(between, np.diff(q.segments))
+    near = 1e-9 * q.upper
+    above, below = excess[out["alpha"] > near], -excess[out["alpha"] < q.upper - near]
+    violation = max(above.max(initial=0.0), 0.0) + max(below.max(initial=0.0), 0.0)
+    if violation >= out["violation"] + abs(rho):
+        return r, rho
+    out["violation"] = violation
+    return between, 0.0
 
 
 def _objectives(q: _Qp, a: np.ndarray, s: np.ndarray, b: np.ndarray) -> tuple[float, float]:
