@@ -13,6 +13,9 @@ namespace {
 
 constexpr Index kChunk = 4096;  // steps between two looks at the clock
 constexpr Index kCopied = 600;  // rows: up to so many, steps on a copy that stays in cache pay for making it
+// Up to so many training rows solutions are carried on to rounding error, as those of single fits are (code_solver.cpp).
+constexpr Index kPolished = 256;
+constexpr double kPolishedTol = 1e-12;
 
 Index class_of(Span<const Index> segments, Index row) {
   return std::upper_bound(segments.begin(), segments.end(), row) - segments.begin() - 1;
@@ -33,7 +36,7 @@ std::vector<ClassQp::Part> ranges(const std::vector<Index>& rows) {
 class Path {
  public:
   Path(const CodePaths& paths, const CodePaths::Fold& fold, Index column, const double* K, Index n)
-      : p_(paths), K_(K), n_(n) {
+      : p_(paths), K_(K), n_(n), goal_(fold.train.size <= kPolished ? std::min(p_.tol, kPolishedTol) : p_.tol) {
     std::vector<Index>& rows = index_;
     for (Index k = 0; k < fold.train.size; ++k) {
       const Index c = class_of(p_.segments, fold.train[k]);
@@ -75,11 +78,12 @@ class Path {
     else
       q.resume(old_ridge, n_bound > n_free ? C / p_.C[k - 1] : 1.0);
     for (Index made = 0;;) {
-      const Index steps = q.steps(p_.tol, kChunk);
+      const double before = made > 0 ? q.violation() : infinity;
+      const Index steps = q.steps(goal_, kChunk);
       made += steps;
-      if (q.violation() <= p_.tol) return Status::solved;
-      if (steps < kChunk) return Status::stalled;
-      if (made >= p_.max_iter) return Status::max_iter;
+      const bool solved = q.violation() <= p_.tol, over = steps < kChunk || made >= p_.max_iter;
+      if (q.violation() <= goal_ || (solved && (over || q.violation() > 0.1 * before))) return Status::solved;
+      if (over) return steps < kChunk ? Status::stalled : Status::max_iter;
       if (stop()) return Status::interrupted;
     }
   }
@@ -105,6 +109,7 @@ class Path {
   const CodePaths& p_;
   const double* K_;
   Index n_;
+  double goal_;
   std::vector<Index> index_;  // the row of each variable
   std::vector<double> copy_;
   std::unique_ptr<ClassQp> qp_;

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 import sklearn
 from data_sets import blobs, digits200, iris, wine
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -100,7 +101,19 @@ def test_other_estimators(machine):
 def test_the_default_tolerance_rarely_matters():
     X, y = digits200()
     theirs = GridSearchCV(PairwiseSVC(), {"C": CS, "gamma": GAMMAS}, cv=4).fit(X, y)
-    same(KernelSearchCV(PairwiseSVC(), C=CS, gamma=GAMMAS, cv=4).fit(X, y), theirs, per_fold=0.021)
+    same(KernelSearchCV(PairwiseSVC(), C=CS, gamma=GAMMAS, cv=4).fit(X, y), theirs)  # few rows are solved to rounding
+    X, y = make_classification(330, 6, n_informative=4, n_classes=3, flip_y=0.15, random_state=0)
+    theirs = GridSearchCV(PairwiseSVC(), {"C": CS, "gamma": GAMMAS}, cv=5).fit(X, y)
+    same(KernelSearchCV(PairwiseSVC(), C=CS, gamma=GAMMAS, cv=5).fit(X, y), theirs, per_fold=1.01 / 66)
+
+
+@pytest.mark.parametrize("machine", [PairwiseSVC(), OneVsRestSVC()], ids=str)
+def test_few_rows_are_solved_to_rounding(machine):
+    """As in single fits, so that scores do not depend on the way to the solution."""
+    X, y = make_classification(150, 6, n_informative=4, n_classes=3, flip_y=0.15, random_state=0)
+    grid = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0], "gamma": [0.001, 0.01, 0.1, 1.0]}
+    theirs = GridSearchCV(clone(machine).set_params(tol=1e-9), grid, cv=3).fit(X, y)
+    same(KernelSearchCV(machine, **grid, cv=3).fit(X, y), theirs)
 
 
 @pytest.mark.parametrize("machine", [PairwiseSVC(tol=1e-6), JointSVC(tol=1e-6)], ids=["pairs", "joint"])
@@ -148,6 +161,66 @@ def test_weights_go_where_they_are_taken(rng):
     for search in (KernelSearchCV, RadiusMarginSearch):
         with pytest.raises(ValueError, match="found OneVsRestClassifier: leave the weights out"):
             search(OneVsRestClassifier(SVC())).fit(X, y, sample_weight=weight)
+
+
+def test_weights_reach_the_steps_that_request_them(rng):
+    """In the folds as in the last fit."""
+    X, y = wine()
+    weight = rng.integers(0, 2, len(y)) * 5.0 + 0.01
+    grid = dict(C=[1.0, 10.0], gamma=[0.01, 0.1])
+    with sklearn.config_context(enable_metadata_routing=True):
+        X = X * np.where(weight > 1, 1.0, 30.0)[:, None]  # light rows are large, and would rule an unweighted scale
+        model = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=True),
+            PairwiseSVC(tol=1e-7).set_fit_request(sample_weight=True),
+        )
+        accuracy = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        names = {f"pairwisesvc__{name}": values for name, values in grid.items()}
+        theirs = GridSearchCV(model, names, cv=3, scoring=accuracy).fit(X, y, sample_weight=weight)
+        same(KernelSearchCV(model, **grid, cv=3, scoring=accuracy).fit(X, y, sample_weight=weight), theirs)
+        Z = model[:-1].fit_transform(X, y, sample_weight=weight)
+        found = RadiusMarginSearch(model, cv=None).fit(X, y, sample_weight=weight)
+        plain = RadiusMarginSearch(PairwiseSVC().set_fit_request(sample_weight=True), cv=None)
+        assert found.best_criterion_ == pytest.approx(plain.fit(Z, y, sample_weight=weight).best_criterion_, rel=1e-9)
+
+
+@pytest.mark.parametrize("machine", [PairwiseSVC(tol=1e-7), JointSVC(tol=1e-7)], ids=["pairs", "joint"])
+def test_rows_that_a_fold_has_twice(machine, rng):
+    X, y = blobs([25, 35, 40], 3, seed=4, spread=1.0)
+    grid = dict(C=[0.1, 1.0], gamma=[0.1, 1.0])
+    cv = [(rng.integers(0, 60, 80), rng.integers(60, 100, 50)) for _ in range(2)]
+    cv.append((np.arange(50).tolist(), np.arange(50, 100).tolist()))
+    cv = [(np.concatenate([train, [0, 30, 70]]).astype(int), test) for train, test in cv]
+    same(KernelSearchCV(machine, **grid, cv=cv).fit(X, y), GridSearchCV(machine, grid, cv=cv).fit(X, y))
+
+
+def test_scores_that_look_at_more_than_predictions():
+    """A function of one's own gets the machine, fitted on its training rows, and the test rows."""
+    X, y = wine()
+    grid = dict(C=[0.1, 1.0], gamma=[0.1, 1.0])
+
+    def sparsity(model, Z, labels):
+        assert Z.shape == (len(labels), X.shape[1])
+        return -len(model.support_) + float(Z[:, 0].mean()) + model.score(Z, labels)
+
+    scores = {"own": sparsity, "accuracy": "accuracy"}
+    for scoring, refit in ((sparsity, True), (scores, "own")):
+        theirs = GridSearchCV(PairwiseSVC(tol=1e-8), grid, cv=3, scoring=scoring, refit=refit).fit(X, y)
+        ours = KernelSearchCV(PairwiseSVC(tol=1e-8), **grid, cv=3, scoring=scoring, refit=refit).fit(X, y)
+        same(ours, theirs)
+    with pytest.raises(AttributeError, match="^PairwiseSVC has none .* predict_proba"):
+        KernelSearchCV(PairwiseSVC(), **grid, cv=3, scoring="roc_auc_ovr").fit(X, y)
+
+
+@pytest.mark.parametrize("machine", [PairwiseSVC, JointSVC])
+def test_a_given_matrix_beyond_the_memory(machine):
+    X, y = blobs([100, 100, 100], 3, seed=1, spread=1.0)
+    K = X @ X.T
+    a, b = (
+        KernelSearchCV(machine(kernel="precomputed", tol=1e-8), C=[0.1, 1.0], cv=3, memory=memory).fit(K, y)
+        for memory in ("auto", "1MB")
+    )
+    same(b, a)
 
 
 @pytest.mark.parametrize("cv", [ShuffleSplit(3, test_size=0.4, random_state=0), LeaveOneGroupOut()], ids=str)

@@ -37,6 +37,12 @@ def tuned_names(estimator: Any) -> tuple[str, str]:
     return found[0], found[1]
 
 
+def requests_weights(steps: Pipeline) -> bool:
+    """Whether some of the first steps of a pipeline have requested weights by metadata routing."""
+    enabled = sklearn.get_config()["enable_metadata_routing"]
+    return enabled and bool(steps.get_metadata_routing().consumes("fit", ["sample_weight"]))
+
+
 class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A search over the parameters of `estimator` whose `fit` leaves `best_params_` and `best_estimator_`."""
 

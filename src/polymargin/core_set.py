@@ -371,7 +371,7 @@ def exact(
         if fit.status != "solved" or gap <= fit.tol or tol < 1e-13:
             break
         tol *= 0.01
-    if gap <= fit.tol and fit.status in ("solved", "stalled"):
+    if gap <= fit.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
         fit.status = "solved"
     elif fit.status == "solved":
         fit.status = "stalled"

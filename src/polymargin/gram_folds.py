@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from . import _core, kernels
@@ -163,12 +164,14 @@ class GramFolds:
 
 
 class RowFolds:
-    """The same on the rows themselves: for machines without a kernel, and for matrices too large for the memory."""
+    """The same on the rows themselves: for machines without a kernel, for matrices too large for the memory, for rows
+    that a fold has more than once, and for scores that want the machine and the rows themselves."""
 
     def __init__(self, machine: Any, X: Any, y: np.ndarray, weight: np.ndarray, n_threads: int, splits: list) -> None:
         self.machine, self.X, self.y, self.weight = machine, X, y, weight
         self.order = self.place = np.arange(len(y))
         self.settings = machine.get_params(deep=True)
+        self.pairwise = get_tags(machine).input_tags.pairwise
         self.value: Any = None
 
     def gamma(self, gamma: Any, train: np.ndarray) -> Any:
@@ -191,8 +194,11 @@ class RowFolds:
         weights = {}
         if has_fit_parameter(machine, "sample_weight") and np.any(self.weight != 1):
             weights = dict(sample_weight=self.weight[train])
-        X, y = self.X[train], self.y[train]
+        X, y = self.rows(train, train), self.y[train]
         for C in Cs:
             begin = time.perf_counter()
             machine.set_params(**{C_name: C}).fit(X, y, **weights)
-            yield time.perf_counter() - begin, lambda rows: (machine, self.X[rows])
+            yield time.perf_counter() - begin, lambda rows: (machine, self.rows(rows, train))
+
+    def rows(self, rows: np.ndarray, train: np.ndarray) -> Any:
+        return self.X[np.ix_(rows, train)] if self.pairwise else self.X[rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil, log
 from typing import Any
@@ -40,6 +40,7 @@ class GridRun:
         self.before = before
         self.engines: dict[int, Any] = {}
         self.multimetric = bool(before) and getattr(search, "multimetric_", False)
+        self.by_rows = repeated(splits) or own_function(search.scoring)
         self.train, self.weighted = bool(search.return_train_score), bool(np.any(weight != 1))
         self.unsolved: set[str] = set()
 
@@ -158,7 +159,7 @@ class GridRun:
 
     def engine(self, part: int, Z: Any) -> Any:
         if part not in self.engines:
-            fits = 16.0 * len(self.y) ** 2 <= budget(self.search.memory)
+            fits = 16.0 * len(self.y) ** 2 <= budget(self.search.memory) and not self.by_rows
             kind = GramFolds if fits and "kernel" in self.machine.get_params(deep=False) else RowFolds
             self.engines = {part: kind(self.machine, Z, self.y, self.weight, self.n_threads, self.splits)}
         return self.engines[part]
@@ -195,11 +196,13 @@ class GridRun:
             return
         if status != "solved":
             self.unsolved.add(status)
+        # Under the machine's name: a scorer that asks it for probabilities tells what has none.
+        Named = type(type(engine.machine).__name__, (Scored,), {})
         for at, k in enumerate(folds):
             for number, row in enumerate(path):
 
                 def scored(some, at=at, number=number):
-                    return Scored(engine.classes, found[at][number][np.searchsorted(rows[at], some)]), None
+                    return Named(engine.classes, found[at][number][np.searchsorted(rows[at], some)]), None
 
                 self.enter(row, k, seconds[at, number], scored, used[k], test[at], engine)
 
@@ -299,3 +302,16 @@ def unique(values: Any) -> list:
         if not any(value is other or np.array_equal(value, other) for other in out):
             out.append(value)
     return out
+
+
+def repeated(splits: list) -> bool:
+    """Whether a row is more than once in a training or test set, as in the bootstrap."""
+    parts = (np.asarray(part) for pair in splits for part in pair)
+    return any(part.dtype != bool and len(np.unique(part)) < len(part) for part in parts)
+
+
+def own_function(scoring: Any) -> bool:
+    """Whether a score is a user's own function of an estimator and X, which may look at more than predictions."""
+    if isinstance(scoring, Mapping):
+        return any(map(own_function, scoring.values()))
+    return callable(scoring) and not hasattr(scoring, "_score_func")  # the latter is by make_scorer

@@ -16,7 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as rows_of
 
-from .best_estimator import BestEstimator, tuned_names
+from .best_estimator import BestEstimator, requests_weights, tuned_names
 from .checks import (
     BOOL,
     NONE,
@@ -64,7 +64,8 @@ class KernelSearchCV(BestEstimator):
     cv : int, splitter or iterable, default=5
         Folds, stratified if a number.
     scoring : str, callable, list, tuple or dict, default=None
-        Score or scores, as for `GridSearchCV`; None is the accuracy.
+        Score or scores, as for `GridSearchCV`; None is the accuracy. Where one is a function of your own (not by
+        `make_scorer`), every fit is made on its own rows, so that the function gets them and the fitted machine.
     refit : bool, str or callable, default=True
         Whether to fit `best_estimator_` on all rows; with several scores the name of the one that decides, or a
         function from `cv_results_` to the best index.
@@ -152,7 +153,8 @@ class KernelSearchCV(BestEstimator):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in training and in scores.
+            Weights of the rows, in training and in scores. The steps of a pipeline before the machine get them where
+            metadata routing is enabled and they request them.
         groups : array-like of shape (n_samples,), default=None
             Groups for the splitter.
 
@@ -166,7 +168,8 @@ class KernelSearchCV(BestEstimator):
         names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
         steps = self.estimator[:-1] if isinstance(self.estimator, Pipeline) and len(self.estimator) > 1 else None
         machine = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
-        first = clone(steps).fit_transform(X, y) if steps else X
+        asked = steps is not None and sample_weight is not None and requests_weights(steps)
+        first = clone(steps).fit_transform(X, y, **(fit_weights if asked else {})) if steps else X
         Z, labels = check_rows(clone(machine), first, y, fit=True, precomputed=_kernel(machine) == "precomputed")
         weight = check_sample_weight(sample_weight, len(labels))
         self.classes_ = check_classes(labels, np.flatnonzero(weight))[0]
@@ -179,7 +182,8 @@ class KernelSearchCV(BestEstimator):
             before = self._kept[1]
         run = GridRun(self, machine, labels, weight, splits, begin, before)
         if steps:
-            parts = [(_transformed(steps, X, labels, train), [k]) for k, (train, _) in enumerate(splits)]
+            given = weight if asked else None
+            parts = [(_transformed(steps, X, labels, train, given), [k]) for k, (train, _) in enumerate(splits)]
         else:
             parts = [(Z, list(range(len(splits))))]
         with run:
@@ -269,6 +273,7 @@ def _kernel(machine: Any) -> Any:
     return machine.get_params(deep=False).get("kernel")
 
 
-def _transformed(steps: Any, X: Any, y: np.ndarray, train: np.ndarray) -> Any:
+def _transformed(steps: Any, X: Any, y: np.ndarray, train: np.ndarray, weight: np.ndarray | None) -> Any:
     """All rows, by the steps of a pipeline fitted on the training rows."""
-    return clone(steps).fit(rows_of(X, train), y[train]).transform(X)
+    given = {} if weight is None else {"sample_weight": weight[train]}
+    return clone(steps).fit(rows_of(X, train), y[train], **given).transform(X)

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .best_estimator import BestEstimator, tuned_names
+from .best_estimator import BestEstimator, requests_weights, tuned_names
 from .checks import (
     BOOL,
     NONE,
@@ -205,7 +205,8 @@ class RadiusMarginSearch(BestEstimator):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows: 2 is the same as a repeated row, 0 the same as a removed one.
+            Weights of the rows: 2 is the same as a repeated row, 0 the same as a removed one. The steps of a pipeline
+            before the machine get them where metadata routing is enabled and they request them.
         groups : array-like of shape (n_samples,), default=None
             Groups for the splitter of the last check.
 
@@ -217,7 +218,7 @@ class RadiusMarginSearch(BestEstimator):
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
         names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
-        Z, labels = self._features(X, y)
+        Z, labels = self._features(X, y, sample_weight)
         weight = check_sample_weight(sample_weight, len(labels))
         rows = np.flatnonzero(weight)
         classes, index = check_classes(labels, rows)
@@ -261,12 +262,14 @@ class RadiusMarginSearch(BestEstimator):
 
     # --- before the search ---
 
-    def _features(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    def _features(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, np.ndarray]:
         """The rows as the kernel machine sees them, after the other steps of a pipeline, and the labels."""
         machine = self.estimator
         if isinstance(machine, Pipeline):
             if len(machine) > 1:
-                X = clone(machine[:-1]).fit_transform(X, y)
+                steps = clone(machine[:-1])
+                asked = sample_weight is not None and requests_weights(steps)
+                X = steps.fit_transform(X, y, **({"sample_weight": sample_weight} if asked else {}))
             machine = machine[-1]
         settings = machine.get_params(deep=False)
         kernel = settings.get("kernel", "rbf")
