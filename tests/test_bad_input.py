@@ -1,11 +1,21 @@
 """Wrong parameters and wrong data: one sentence that says what was expected, what was found and what to do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_sets import iris
 
-from polymargin import JointSVC
+from polymargin import (
+    EnclosingBall,
+    JointSVC,
+    KernelDensityNB,
+    KernelSearchCV,
+    OutputCodeSVC,
+    PairwiseSVC,
+    RadiusMarginSearch,
+    StructuredSVC,
+)
 
 X, y = iris()
 
@@ -166,3 +176,35 @@ def test_a_failed_fit_leaves_no_half_model():
         model.predict(X)
     with pytest.raises(AttributeError, match="coef_ expected kernel='linear'"):
         JointSVC().fit(X, y).coef_  # noqa: B018
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_numbers_whose_squares_overflow(form):
+    huge = form(np.where(np.arange(4) == 2, 1e200, 1.0) * X)
+    grid = KernelSearchCV(PairwiseSVC(), C=[1.0], gamma=[1.0])
+    for model in (JointSVC(), PairwiseSVC(kernel="linear"), EnclosingBall(), RadiusMarginSearch(JointSVC()), grid):
+        with pytest.raises(ValueError, match=r"squares are finite, and found .*e\+200 in .*: scale the data"):
+            model.fit(huge, y)
+    if form is np.asarray:
+        with pytest.raises(ValueError, match="squares are finite"):
+            KernelDensityNB().fit(huge, y)
+
+
+def test_arrays_of_data_frames():
+    """Parameters that are arrays may be anything that NumPy makes one of."""
+    ones = pd.DataFrame(1.0 - np.eye(3))
+    assert StructuredSVC(loss_matrix=ones).fit(X, y).primal_objective_ == StructuredSVC().fit(X, y).primal_objective_
+    found = [RadiusMarginSearch(JointSVC(), costs=costs, cv=None).fit(X, y).best_criterion_ for costs in (ones, None)]
+    assert found[0] == found[1]
+    assert JointSVC(gamma=pd.Series([0.1, 0.2, 0.3, 0.4])).fit(X, y).gamma_.tolist() == [0.1, 0.2, 0.3, 0.4]
+    code = OutputCodeSVC(code=pd.DataFrame([[1, -1], [-1, 1], [-1, -1]])).fit(X, y).code_
+    assert code.tolist() == [[1, -1], [-1, 1], [-1, -1]]
+    priors = pd.Series([0.2, 0.3, 0.5])
+    assert JointSVC(intercept="exact", priors=priors).fit(X, y).status_ == "solved"
+    with pytest.raises(ValueError, match="expected costs to be None, or an array of shape"):
+        RadiusMarginSearch(JointSVC(), costs="equal").fit(X, y)
+
+
+def test_weights_that_count_no_rows():
+    with pytest.raises(ValueError, match="found a sum of 1e-06 in two of them: multiply the weights"):
+        RadiusMarginSearch(JointSVC()).fit(X, y, sample_weight=np.full(len(y), 1e-8))

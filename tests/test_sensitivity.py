@@ -11,8 +11,22 @@ from data_sets import blobs, iris
 from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from polymargin import CoreVectorSVC, JointSVC, OneVsRestSVC, OutputCodeSVC, PairwiseSVC, sensitivity, sensitivity_map
+from polymargin import (
+    AutoSVC,
+    CoreVectorSVC,
+    EnclosingBall,
+    JointSVC,
+    KernelSearchCV,
+    OneVsRestSVC,
+    OutputCodeSVC,
+    PairwiseSVC,
+    RadiusMarginSearch,
+    SensitivityDisplay,
+    sensitivity,
+    sensitivity_map,
+)
 from polymargin.machines import MACHINES
 
 KERNELS = {
@@ -166,6 +180,28 @@ def test_pipeline_gives_the_features_of_its_last_step(seed):
     pipeline = make_pipeline(StandardScaler(), JointSVC()).fit(X, y)
     Z = pipeline[0].transform(X)
     assert_allclose(sensitivity_map(pipeline, X, y), sensitivity_map(pipeline[1], Z, y))
+
+
+def test_searches_give_the_features_of_their_machine(seed):
+    X, y = blobs([20, 20, 25], 4, seed=seed)
+    grid = KernelSearchCV(PairwiseSVC(), C=[1.0], gamma=[0.1], cv=2).fit(X, y)
+    assert_allclose(sensitivity_map(grid, X, y), sensitivity_map(grid.best_estimator_, X, y))
+    search = RadiusMarginSearch(make_pipeline(StandardScaler(), JointSVC()), cv=None)
+    outer = make_pipeline(StandardScaler(), search).fit(X, y)
+    Z = search.best_estimator_[0].transform(outer[0].transform(X))
+    assert_allclose(sensitivity_map(outer, X, y), sensitivity_map(search.best_estimator_[-1], Z, y))
+    auto = AutoSVC(calibrate=False, random_state=0).fit(X, y)
+    expected = sensitivity_map(auto.machine_, auto.encoder_.transform(X), y)
+    assert_allclose(sensitivity_map(auto, X, y), expected)
+    labels = [t.get_text() for t in SensitivityDisplay.from_estimator(auto, X, y).axes_[0].get_xticklabels()]
+    assert labels == list(auto.feature_names_out_)
+    for model, name in (
+        (KernelSearchCV(JointSVC(), C=[1.0]), "KernelSearchCV"),
+        (SVC(), "SVC"),
+        (EnclosingBall().fit(X), "Ball"),
+    ):
+        with pytest.raises(ValueError, match=f"fitted kernel machine .* found .*{name}"):
+            sensitivity_map(model, X, y)
 
 
 def test_zero_rows_of_the_cosine_kernel(seed):

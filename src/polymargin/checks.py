@@ -88,6 +88,16 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class Array:
+    """A list or tuple, or what NumPy can make an array of: a data frame, a series."""
+
+    expected: str
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, list | tuple) or (hasattr(value, "__array__") and not isinstance(value, np.generic))
+
+
+@dataclass(frozen=True)
 class Function:
     """Anything that can be called."""
 
@@ -106,7 +116,7 @@ KERNEL = {
     "gamma": (
         Name(("scale", "auto")),
         POSITIVE,
-        Kind("an array with one number per feature", (np.ndarray, list, tuple)),
+        Array("an array with one number per feature"),
     ),
     "degree": (Number("an integer >= 1", least=1, integer=True),),
     "coef0": (Number("a finite number"),),
@@ -290,6 +300,23 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Blocks of rows are merged as in Chan, Golub and LeVeque (1979): one pass, no cancellation, no copy of the data.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, variance = _column_moments(X, weight)
+    if not np.all(np.isfinite(variance)):
+        j = int(np.argmin(np.isfinite(variance)))
+        raise too_large(np.abs(X[:, [j]]).max(), f"column {j} of X")
+    return mean, variance
+
+
+def too_large(value: float, where: str) -> ValueError:
+    """What to say of numbers whose squares overflow."""
+    return ValueError(
+        f"X expected numbers whose squares are finite, and found {value:.3g} in {where}: "
+        f"scale the data first, for example with StandardScaler"
+    )
+
+
+def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n, d = X.shape
     total, mean, spread = 0.0, np.zeros(d), np.zeros(d)
     size = max(1 << 18, d)  # numbers in a block

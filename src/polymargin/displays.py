@@ -135,6 +135,8 @@ class SensitivityDisplay:
         maps = sensitivity_map(estimator, X, y, of=of, sample_weight=sample_weight)
         model, _ = last_step(estimator, X)
         titles = ["all classes"] if of == "mean" else score_names(model)
+        if feature_names is None:  # AutoSVC names the columns that it has made
+            feature_names = getattr(estimator, "feature_names_out_", None)
         names = names_of_features(model, feature_names, maps.shape[-1])
         return cls(maps, titles, feature_names=names, image_shape=image_shape).plot(ax=ax)
 

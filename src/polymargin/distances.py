@@ -8,18 +8,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _core
+from .checks import too_large
 
 
 def squared_distances(X: Any) -> np.ndarray:
     """All ||x_i - x_j||^2, shape (n, n), in float64; dense rows are centred first, which keeps digits."""
-    if sp.issparse(X):
-        X = X.astype(np.float64)
-        D = (X @ X.T).toarray()
-    else:
-        X = np.asarray(X, dtype=np.float64)
-        X = X - X.mean(axis=0)
-        D = X @ X.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sp.issparse(X):
+            X = X.astype(np.float64)
+            D = (X @ X.T).toarray()
+        else:
+            X = np.asarray(X, dtype=np.float64)
+            X = X - X.mean(axis=0)
+            D = X @ X.T
     norms = D.diagonal().copy()
+    if not np.all(norms < np.finfo(float).max / 4):
+        raise too_large(np.abs(X).max(), "X")
     D *= -2
     D += norms[:, None]
     D += norms

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .checks import (
     NONE,
     POSITIVE,
-    Kind,
+    Array,
     Name,
     check_classes,
     check_parameters,
@@ -26,7 +26,7 @@ from .checks import (
 
 CONSTRAINTS = {
     "bandwidth": (Name(("silverman",)), POSITIVE),
-    "priors": (NONE, Kind("an array with one number per class", (np.ndarray, list, tuple))),
+    "priors": (NONE, Array("an array with one number per class")),
 }
 BLOCK = 4_000_000  # kernel values held at once
 

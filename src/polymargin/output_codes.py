@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from .checks import Kind, Name
+from .checks import Array, Name
 from .code_machines import BINARY, CONSTRAINTS, CodeClassifier
 
 N_CODES = 250  # random codes, of which the best is taken
@@ -252,7 +252,7 @@ class OutputCodeSVC(CodeClassifier):
 
     _constraints = {
         **CONSTRAINTS,
-        "code": (Name(("dense", "sparse")), Kind("an array of -1, 0 and 1", (np.ndarray, list, tuple))),
+        "code": (Name(("dense", "sparse")), Array("an array of -1, 0 and 1")),
         "decoding": (Name(tuple(DECODINGS)),),
     }
 

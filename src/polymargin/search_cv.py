@@ -21,6 +21,7 @@ from .checks import (
     BOOL,
     NONE,
     RUN,
+    Array,
     Function,
     Kind,
     Name,
@@ -34,7 +35,7 @@ from .checks import (
 from .grid_run import GridRun
 from .kernels import resolve_gamma
 
-GRID = Kind("a list of values", (np.ndarray, list, tuple))
+GRID = Array("a list of values")
 CONSTRAINTS = {
     "C": (NONE, GRID),
     "gamma": (NONE, GRID),

@@ -19,6 +19,7 @@ from .checks import (
     NONE,
     POSITIVE,
     RUN,
+    Array,
     Kind,
     Name,
     Number,
@@ -36,7 +37,7 @@ from .search_cv import KernelSearchCV
 CONSTRAINTS = {
     "criterion": (Name(tuple(CRITERIA)),),
     "kernel": (Name(("spherical", "ellipsoidal")),),
-    "costs": (NONE, Kind("an array of shape (n_classes, n_classes)", (np.ndarray, list, tuple))),
+    "costs": (NONE, Array("an array of shape (n_classes, n_classes)")),
     "penalty": (Number("a number >= 0", least=0.0),),
     "inner_tol": (POSITIVE,),
     "n_starts": (Number("an integer >= 1", least=1, integer=True),),
@@ -226,6 +227,12 @@ class RadiusMarginSearch(BestEstimator):
         weight = weight[rows]
         class_weight = settings.get(names[0][:-1] + "class_weight")
         weight = weight * class_weights(class_weight, classes, index, weight)[index]
+        least = np.sort(np.bincount(index, weight))[:2].sum()
+        if least < 1:  # R^2 would be negative
+            raise ValueError(
+                f"sample_weight expected to count rows, 1 or more of any two classes, and found a sum of {least:.3g} "
+                f"in two of them: multiply the weights, for example by n_samples / sample_weight.sum()"
+            )
         few = self._sample(index)
         criterion = Criterion(
             Z[rows[few]], index[few], weight[few], criterion=self.criterion, ellipsoidal=self.kernel == "ellipsoidal",

@@ -48,9 +48,10 @@ def sensitivity_map(
 
     Parameters
     ----------
-    estimator : fitted classifier, or Pipeline that ends with one
-        Behind a pipeline the features are those that its last step sees, for example the standardised ones, whose
-        sensitivities can be compared with each other; with `normalize=True`, those of the rows at unit length.
+    estimator : fitted classifier, a search for its parameters, AutoSVC, or a Pipeline that ends with one of these
+        Behind a pipeline, or in AutoSVC, the features are those that the machine sees, for example the standardised
+        ones, whose sensitivities can be compared with each other; with `normalize=True`, those of the rows at unit
+        length.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows over which squares are averaged, most often the training rows.
     y : array-like of shape (n_samples,), default=None
@@ -128,18 +129,26 @@ def score_names(model: Any) -> list[str]:
 
 
 def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The machine of a pipeline, and X as it sees it; raises where the scores have no derivative."""
-    if isinstance(estimator, Pipeline):
-        check_is_fitted(estimator)
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-        estimator = estimator[-1]
-    kind = kernels.kind(getattr(estimator, "kernel", None) or type(estimator).__name__)
+    """The machine inside pipelines and searches, and X as it sees it; raises where the scores have no derivative."""
+    while isinstance(estimator, Pipeline) or hasattr(estimator, "best_estimator_") or hasattr(estimator, "machine_"):
+        if isinstance(estimator, Pipeline):
+            check_is_fitted(estimator)
+            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            estimator = estimator[-1]
+        elif hasattr(estimator, "machine_"):  # AutoSVC
+            X, estimator = estimator.encoder_.transform(X), estimator.machine_
+        else:
+            estimator = estimator.best_estimator_
+    ours = hasattr(type(estimator), "_rows")
+    kind = kernels.kind(estimator.kernel) if ours else type(estimator).__name__
     if kind not in SMOOTH:
         why = {
             "callable": "the derivative of a Python function is not known",
             "precomputed": "a matrix of kernel values says nothing about the features behind it",
-        }.get(kind, "its scores are not sums over support vectors")
+        }.get(kind, "it has no scores of classes that are sums over support vectors of ours")
         found = f'kernel="{kind}"' if kind in ("callable", "precomputed") else kind
+        if hasattr(estimator, "estimator"):
+            why = "it is not fitted, or was not to fit its best estimator"
         raise ValueError(
             f"a sensitivity map expected a fitted kernel machine with one of the kernels {quoted(SMOOTH)}, "
             f"and found {found}: {why}"

@@ -18,7 +18,7 @@ from .checks import (
     NONE,
     POSITIVE,
     RUN,
-    Kind,
+    Array,
     Name,
     check_classes,
     check_parameters,
@@ -33,7 +33,7 @@ from .resources import budget, threads
 
 CONSTRAINTS = {
     "C": (POSITIVE,),
-    "loss_matrix": (NONE, Kind("an array of shape (n_classes, n_classes)", (np.ndarray, list, tuple))),
+    "loss_matrix": (NONE, Array("an array of shape (n_classes, n_classes)")),
     "rescaling": (Name(("margin", "slack")),),
     "algorithm": (Name(("auto", "one-slack", "n-slack")),),
     "intercept": (Name(("auto", "none", "regularised")),),
