@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import io
 import pkgutil
 import re
@@ -51,6 +52,35 @@ def test_named_files_exist(document):
     named = re.findall(r"\b((?:core|src|docs|tests|benchmarks)/[\w./-]*\w)", (ROOT / document).read_text())
     missing = {name for name in named if not (ROOT / name).exists()}
     assert not missing, f"{document} names files that do not exist: {missing}"
+
+
+def anchors(text):
+    """The names that headings get."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md", "benchmarks/README.md"])
+def test_links_and_pictures_exist(document):
+    text, missing = (ROOT / document).read_text(), []
+    for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text) + re.findall(r'<img[^>]*src="([^"]+)"', text):
+        if target.startswith("http"):
+            continue
+        file, _, anchor = target.partition("#")
+        path = (ROOT / document).parent / file if file else ROOT / document
+        if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors(path.read_text())):
+            missing.append(target)
+    assert not missing, f"{document} links to what does not exist: {missing}"
+
+
+@pytest.mark.parametrize("name", [name for name in polymargin.__all__ if not name.startswith("_")])
+def test_every_public_name_and_parameter_is_documented(name):
+    assert any(name in (ROOT / document).read_text() for document in DOCUMENTS)
+    thing = getattr(polymargin, name)
+    text = inspect.getdoc(thing)
+    parameters = inspect.signature(thing.__init__ if inspect.isclass(thing) else thing).parameters
+    said = {word for line in re.findall(r"^([\w, ]+)(?: :|$)", text, re.MULTILINE) for word in line.split(", ")}
+    assert set(parameters) - {"self"} <= said
 
 
 MODULES = [
