@@ -100,3 +100,13 @@ def test_formats_and_blocks_agree(rows, monkeypatch):
 def test_equal_rows_have_a_spread():
     model = GRNNRegressor().fit(np.ones((5, 2)), np.arange(5.0))
     assert model.predict([[1.0, 1.0], [3.0, 3.0]]) == pytest.approx([2.0, 2.0])
+
+
+def test_numbers_whose_squares_overflow(rng):
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    with pytest.raises(ValueError, match="squares are finite"):
+        GRNNRegressor().fit(1e200 * X, y)
+    model = GRNNRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="squares are finite"):
+        model.predict(1e200 * X)
+    assert np.all(np.isfinite(model.predict(1e100 * X)))

@@ -316,6 +316,14 @@ def too_large(value: float, where: str) -> ValueError:
     )
 
 
+def check_squares(X: Any) -> Any:
+    """X itself, unless squares of its numbers overflow."""
+    largest = float(abs(X).max()) if X.shape[0] else 0.0
+    if largest > 1e150:
+        raise too_large(largest, "X")
+    return X
+
+
 def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n, d = X.shape
     total, mean, spread = 0.0, np.zeros(d), np.zeros(d)

@@ -18,7 +18,18 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core, kernels
-from .checks import BOOL, NONE, POSITIVE, RUN, Name, Number, canonical, check_parameters, check_sample_weight
+from .checks import (
+    BOOL,
+    NONE,
+    POSITIVE,
+    RUN,
+    Name,
+    Number,
+    canonical,
+    check_parameters,
+    check_sample_weight,
+    check_squares,
+)
 from .resources import budget, threads
 
 CONSTRAINTS = {
@@ -193,6 +204,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
             multi_output=True,
             y_numeric=True,
         )
+        check_squares(X)
         weight = check_sample_weight(sample_weight, len(y))
         used = np.flatnonzero(weight)
         self._X, self._weight = canonical(X[used] if len(used) < len(y) else X), weight[used]
@@ -234,7 +246,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         X = canonical(
             validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         )
-        n, m = len(self._y), X.shape[0]
+        n, m = len(self._y), check_squares(X).shape[0]
         step = max(1, int(min(BLOCK, budget(self.memory) / 4) / (8 * n)))
         z = np.empty((m, self._y.shape[1]))
         for at in range(0, m, step):
