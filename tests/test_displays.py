@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from polymargin import (
     JointSVC,
+    KernelSearchCV,
     OneVsRestSVC,
     PairwiseSVC,
     PrototypeDisplay,
@@ -179,6 +180,21 @@ def test_margin_machines_have_a_curve_per_class(fitted):
     display = WeightDisplay.from_estimator(model, ax=plt.subplots()[1])
     assert len(display.lines_) == 3
     assert_allclose(display.lines_[1].get_ydata().sum(), np.abs(model.dual_coef_[1]).sum())
+
+
+def test_searches_show_their_best_estimator(seed):
+    X, y = blobs([20, 20, 25], 4, seed=seed)
+    search = KernelSearchCV(make_pipeline(StandardScaler(), JointSVC()), C=[1.0], gamma=[0.1], cv=2).fit(X, y)
+    best = search.best_estimator_
+    assert_array_equal(
+        WeightDisplay.from_estimator(search, X, y).weights[0], WeightDisplay.from_estimator(best).weights[0]
+    )
+    assert_allclose(
+        SupportVectorDisplay.from_estimator(search, X, y).rows, SupportVectorDisplay.from_estimator(best, X, y).rows
+    )
+    assert_allclose(
+        PrototypeDisplay.from_estimator(search, X, y).prototypes, PrototypeDisplay.from_estimator(best, X, y).prototypes
+    )
 
 
 def test_reductions(fitted):

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from data_sets import blobs, iris, wine
 from oracles import rbf
 from scipy.stats import ks_2samp, pearsonr
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import cross_val_score
 
@@ -104,3 +105,23 @@ def test_picture_of_a_criterion():
     display = CriterionDisplay.from_search(search, X, y)
     assert len(display.lines_[0].get_ydata()) == search.n_evaluations_
     plt.close("all")
+
+
+def test_the_surface_is_that_of_the_search(rng):
+    """With the weights of rows and classes and on the rows that the search saw: the path lies on it."""
+    X, y = wine()
+    weight = rng.integers(0, 3, len(y)).astype(float)
+    machine = PairwiseSVC(class_weight={0: 9.0, 1: 1.0, 2: 1.0})
+    search = RadiusMarginSearch(machine, max_samples=60, random_state=0, cv=None, max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        search.fit(X, y, sample_weight=weight)
+    display = CriterionDisplay.from_search(search, X, y, sample_weight=weight, n_points=2, margin=0.0)
+    ends = {tuple(np.log(list(step["params"].values()))): step["value"] for step in search.criterion_path_}
+    met = [
+        (value, ends[u, v])
+        for v, row in zip(display.log_gamma, display.values, strict=True)
+        for u, value in zip(display.log_C, row, strict=True)
+        if (u, v) in ends
+    ]
+    assert met
+    np.testing.assert_allclose(*zip(*met, strict=True), rtol=1e-6)

@@ -8,10 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .checks import check_classes
-from .criteria import Criterion
 from .displays import panels
-from .resources import threads
 from .search_cv import KernelSearchCV
 
 
@@ -57,7 +54,16 @@ class CriterionDisplay:
 
     @classmethod
     def from_search(
-        cls, search: Any, X: Any, y: Any, *, n_points: int = 15, margin: float = 2.0, cv: Any = None, ax: Any = None
+        cls,
+        search: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        n_points: int = 15,
+        margin: float = 2.0,
+        cv: Any = None,
+        ax: Any = None,
     ) -> CriterionDisplay:
         """Compute and draw the surface around the path of a fitted search.
 
@@ -67,6 +73,8 @@ class CriterionDisplay:
             A fitted search.
         X, y : array-like
             The rows and labels it was fitted on.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights it was fitted with.
         n_points : int, default=15
             Values of C and of gamma.
         margin : float, default=2.0
@@ -87,20 +95,14 @@ class CriterionDisplay:
         steps = np.log([list(step["params"].values()) for step in search.criterion_path_])
         low, high = steps.min(axis=0) - margin, steps.max(axis=0) + margin
         log_C, log_gamma = (np.linspace(a, b, n_points) for a, b in zip(low, high, strict=True))
-        Z, labels = search._features(X, y)
-        index = check_classes(labels, np.arange(len(labels)))[1]
-        costs = search._costs(int(index.max()) + 1)
-        at = Criterion(
-            Z, index, np.ones(len(index)), criterion=search.criterion, ellipsoidal=False, costs=costs,
-            tol=search.inner_tol, n_threads=threads(search.n_jobs),
-        )  # fmt: skip
+        at = search._problem(X, y, sample_weight)[0]
         values = np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
         errors = None
         if cv is not None:
             model = clone(search.estimator).set_params(**search.best_params_)
             grid = KernelSearchCV(
                 model, C=np.exp(log_C), gamma=np.exp(log_gamma), cv=cv, refit=False, n_jobs=search.n_jobs
-            ).fit(X, y)
+            ).fit(X, y, sample_weight=sample_weight)
             errors = 1 - grid.cv_results_["mean_test_score"].reshape(n_points, n_points).T  # C changes slowest
         return cls(search.criterion_path_, log_C, log_gamma, values, errors, search.criterion).plot(ax)
 

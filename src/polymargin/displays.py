@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from .sensitivity import code_of, dense, last_step, own_weights, score_names, sensitivity_map
+from .sensitivity import best_of, code_of, dense, last_step, own_weights, score_names, sensitivity_map
 
 MOST_BARS = 30  # features with bars of their own
 MOST_COLUMNS = 8  # features in a table
@@ -243,6 +243,7 @@ class SupportVectorDisplay:
         if which not in ("hardest", "easiest"):
             raise ValueError(f'which expected "hardest" or "easiest", and found {which!r}')
         n = n if n is not None else 49 if image_shape else 10
+        estimator = best_of(estimator)
         steps = estimator[:-1] if hasattr(estimator, "steps") else None
         model = estimator[-1] if hasattr(estimator, "steps") else estimator
         check_is_fitted(model)
@@ -343,8 +344,9 @@ class WeightDisplay:
         self.weights, self.n_rows, self.labels = weights, n_rows, labels
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> WeightDisplay:
-        """Read the weights of a fitted machine, or of a pipeline's last step, and draw them."""
+    def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> WeightDisplay:
+        """Read the weights of a fitted machine, or of a pipeline's last step, and draw them; X and y are not used."""
+        estimator = best_of(estimator)
         model = estimator[-1] if hasattr(estimator, "steps") else estimator
         check_is_fitted(model)
         B, n = model.dual_coef_, model.shape_fit_[0]

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core, kernels
 from .displays import MOST_POINTS, classes_of_support, colours, panels
 from .resources import threads
-from .sensitivity import code_of, dense, own_weights
+from .sensitivity import best_of, code_of, dense, own_weights
 
 
 class PrototypeDisplay:
@@ -56,6 +56,7 @@ class PrototypeDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> PrototypeDisplay:
         """Project rows, support vectors and prototypes of a fitted machine; of many rows some are drawn."""
+        estimator = best_of(estimator)
         if isinstance(estimator, Pipeline):
             X = estimator[:-1].transform(X) if len(estimator) > 1 else X
             estimator = estimator[-1]

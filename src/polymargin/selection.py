@@ -219,37 +219,19 @@ class RadiusMarginSearch(BestEstimator):
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
         names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
-        Z, labels = self._features(X, y, sample_weight)
-        weight = check_sample_weight(sample_weight, len(labels))
-        rows = np.flatnonzero(weight)
-        classes, index = check_classes(labels, rows)
-        settings = self.estimator.get_params(deep=True)
-        weight = weight[rows]
-        class_weight = settings.get(names[0][:-1] + "class_weight")
-        weight = weight * class_weights(class_weight, classes, index, weight)[index]
-        least = np.sort(np.bincount(index, weight))[:2].sum()
-        if least < 1:  # R^2 would be negative
-            raise ValueError(
-                f"sample_weight expected to count rows, 1 or more of any two classes, and found a sum of {least:.3g} "
-                f"in two of them: multiply the weights, for example by n_samples / sample_weight.sum()"
-            )
-        few = self._sample(index)
-        criterion = Criterion(
-            Z[rows[few]], index[few], weight[few], criterion=self.criterion, ellipsoidal=self.kernel == "ellipsoidal",
-            costs=self._costs(len(classes)), tol=self.inner_tol, n_threads=threads(self.n_jobs),
-        )  # fmt: skip
+        criterion, labels, classes, index = self._problem(X, y, sample_weight)
         criterion.deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
         run = dict(penalty=self.penalty, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
-        found, *self._left = descend_from(criterion, **self._starts(Z.shape[1], settings, names), **run)
+        found, *self._left = descend_from(criterion, **self._starts(criterion.d, names), **run)
         self.best_params_ = dict(zip(names, criterion.parameters(found.point), strict=True))
         self.best_criterion_, self.status_ = found.value, found.status
         self.criterion_path_, self.n_evaluations_ = found.path, len(found.path)
         self.n_iter_ = found.path[-1]["iteration"] if found.path else 0
         self.search_seconds_ = time.monotonic() - begin
         self.classes_ = classes
-        self.feature_weights_ = np.broadcast_to(np.exp(found.point[1:]), Z.shape[1]).copy()
-        self.ranking_ = np.empty(Z.shape[1], dtype=np.int64)
-        self.ranking_[np.argsort(-self.feature_weights_, kind="stable")] = np.arange(1, Z.shape[1] + 1)
+        self.feature_weights_ = np.broadcast_to(np.exp(found.point[1:]), criterion.d).copy()
+        self.ranking_ = np.empty(criterion.d, dtype=np.int64)
+        self.ranking_[np.argsort(-self.feature_weights_, kind="stable")] = np.arange(1, criterion.d + 1)
         self.cv_scores_ = {}
         if self.refit:
             self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **fit_weights)
@@ -268,6 +250,28 @@ class RadiusMarginSearch(BestEstimator):
         return self
 
     # --- before the search ---
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any) -> tuple[Criterion, np.ndarray, np.ndarray, np.ndarray]:
+        """The criterion on the rows that it sees, the labels, the classes, and the class of every row of weight > 0."""
+        Z, labels = self._features(X, y, sample_weight)
+        weight = check_sample_weight(sample_weight, len(labels))
+        rows = np.flatnonzero(weight)
+        classes, index = check_classes(labels, rows)
+        weight = weight[rows]
+        class_weight = self.estimator.get_params(deep=True).get(tuned_names(self.estimator)[0][:-1] + "class_weight")
+        weight = weight * class_weights(class_weight, classes, index, weight)[index]
+        least = np.sort(np.bincount(index, weight))[:2].sum()
+        if least < 1:  # R^2 would be negative
+            raise ValueError(
+                f"sample_weight expected to count rows, 1 or more of any two classes, and found a sum of {least:.3g} "
+                f"in two of them: multiply the weights, for example by n_samples / sample_weight.sum()"
+            )
+        few = self._sample(index)
+        criterion = Criterion(
+            Z[rows[few]], index[few], weight[few], criterion=self.criterion, ellipsoidal=self.kernel == "ellipsoidal",
+            costs=self._costs(len(classes)), tol=self.inner_tol, n_threads=threads(self.n_jobs),
+        )  # fmt: skip
+        return criterion, labels, classes, index
 
     def _features(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, np.ndarray]:
         """The rows as the kernel machine sees them, after the other steps of a pipeline, and the labels."""
@@ -308,7 +312,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"The criterion sees {most:,} of {n:,} rows, as many as the memory holds: raise memory, or set "
                 f"max_samples to say so yourself.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if n <= most:
             return np.arange(n)
@@ -319,11 +323,12 @@ class RadiusMarginSearch(BestEstimator):
         chosen = [random.choice(np.flatnonzero(y == c), k, replace=False) for c, k in enumerate(take)]
         return np.sort(np.concatenate(chosen))
 
-    def _starts(self, d: int, settings: dict, names: tuple[str, str]) -> dict[str, Any]:
+    def _starts(self, d: int, names: tuple[str, str]) -> dict[str, Any]:
         """Points of ln C and ln gamma (or every ln gamma_t) to begin at, or where the last fit was stopped."""
         size = d if self.kernel == "ellipsoidal" else 1
         if self.warm_start and hasattr(self, "_left") and self._left[0][0].shape == (1 + size,):
             return dict(starts=self._left[0], earlier=self._left[1], path=self.criterion_path_)
+        settings = self.estimator.get_params(deep=True)
         C, gamma = (settings[name] for name in names)
         if isinstance(gamma, str) or (np.ndim(gamma) and self.kernel == "spherical"):
             gamma = 1 / (2 * d)

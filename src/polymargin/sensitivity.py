@@ -157,6 +157,13 @@ def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
     return estimator, X
 
 
+def best_of(estimator: Any) -> Any:
+    """The fitted estimator of a search, which may be a pipeline; any other as it is."""
+    while hasattr(estimator, "best_estimator_"):
+        estimator = estimator.best_estimator_
+    return estimator
+
+
 def class_index(model: Any, X: Any, y: Any) -> np.ndarray:
     """Every row's number in `classes_`, by y or by prediction."""
     y = model.predict(X) if y is None else np.asarray(y)
