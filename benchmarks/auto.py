@@ -1,4 +1,4 @@
-"""AutoSVC against a searched SVC: python -m benchmarks.auto [names] [--splits 5] [--rows 2000] [--out results.csv]
+"""AutoSVC against a searched SVC: python -m benchmarks.auto [names] [--splits 5] [--seed 0] [--rows 2000] [--out FILE]
 
 The peer is GridSearchCV over 8 x 8 values of C and gamma with five folds on both cores, SVC behind a StandardScaler:
 what a careful person would write. Both see the same training rows, as stored, and the same test rows. AutoSVC is to be
@@ -6,7 +6,9 @@ within half a point of it on every set, on average not below it, and faster.
 
 A set without official test rows is split five times or more, 30 % of every class for the test, until 500 rows were
 tested, so that one row does not decide; the table has the mean of the differences and the standard deviation of that
-mean. On sets with many rows the search takes hours or days. There the column `peer` says what was done instead:
+mean. `--seed 100` numbers the splits from 100, so that all rows are drawn anew: official test rows are then mixed with
+the others and as many are drawn again. On sets with many rows the search takes hours or days. There the column `peer`
+says what was done instead:
 
     searched            GridSearchCV ran
     equal scores        KernelSearchCV(PairwiseSVC), whose scores are those of GridSearchCV, made the choice on all
@@ -63,15 +65,16 @@ FIELDS = (
 
 
 def rows_of(name, split, most):
+    """Training and test rows; split 0 of a set with official test rows is the official one."""
     D = load(name)
-    if D.X_test is None:
-        y, counts = np.unique(D.y_train, return_counts=True)
-        keep = ~np.isin(D.y_train, y[counts < 2])
-        X, X_test, y, y_test = train_test_split(
-            D.X_train[keep], D.y_train[keep], test_size=0.3, random_state=split, stratify=D.y_train[keep]
-        )
-    else:
-        X, y, X_test, y_test = D.X_train, D.y_train, D.X_test, D.y_test
+    X, y, X_test, y_test = D.X_train, D.y_train, D.X_test, D.y_test
+    if X_test is None or split:
+        share = 0.3
+        if X_test is not None:
+            share, X, y = len(y_test), np.vstack([X, X_test]), np.concatenate([y, y_test])
+        values, counts = np.unique(y, return_counts=True)
+        keep = ~np.isin(y, values[counts < 2])
+        X, X_test, y, y_test = train_test_split(X[keep], y[keep], test_size=share, random_state=split, stratify=y[keep])
     if most and len(y) > most:
         some = np.random.default_rng(split).permutation(len(y))[:most]
         X, y = X[some], y[some]
@@ -82,24 +85,24 @@ def pipeline(machine):
     return make_pipeline(SimpleImputer(), StandardScaler(), machine)
 
 
-def searched(X, y, folds):
+def searched(X, y, folds, split):
     grid = {"svc__C": C, "svc__gamma": GAMMA / X.shape[1]}
     search = GridSearchCV(pipeline(SVC()), grid, cv=folds, n_jobs=-1).fit(X, y)
     return search, search.best_params_, None, "searched"
 
 
-def some_of(y, most):
+def some_of(y, most, split):
     """The same share of every class, at least five rows where it has them."""
     if len(y) <= CHOICE:
         return np.arange(len(y))
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(split)
     parts = [np.flatnonzero(y == c) for c in np.unique(y)]
     return np.sort(np.concatenate([rng.permutation(p)[: max(5, round(most * len(p) / len(y)))] for p in parts]))
 
 
-def equal_scores(X, y, folds):
+def equal_scores(X, y, folds, split):
     """The choice of the grid without its search, and what the search would take."""
-    some, d = some_of(y, SOME), X.shape[1]
+    some, d = some_of(y, SOME, split), X.shape[1]
     whole = len(some) == len(y)
     found = KernelSearchCV(pipeline(PairwiseSVC()), C=C, gamma=GAMMA / d, cv=folds, refit=False).fit(X[some], y[some])
     best = found.best_params_
@@ -131,9 +134,9 @@ def compared(name, split, most, few, says):
     found["auto_accuracy"] = float((model.predict(X_test) == y_test).mean())
     found["auto_choice"] = f"{model.encoder_.scaling} {point(model.best_params_)}"
     says(f"{name}: AutoSVC {found['auto_accuracy']:.4f} after {found['auto_seconds']:.1f} s")
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    folds = StratifiedKFold(5, shuffle=True, random_state=split)
     begin = time.perf_counter()
-    model, best, seconds, found["peer"] = (searched if len(y) <= few else equal_scores)(X, y, folds)
+    model, best, seconds, found["peer"] = (searched if len(y) <= few else equal_scores)(X, y, folds, split)
     found["grid_seconds"] = seconds or time.perf_counter() - begin
     found["grid_accuracy"] = float((model.predict(X_test) == y_test).mean())
     found["grid_choice"] = point(best)
@@ -185,6 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"small, large, or out of {', '.join((*SMALL, *LARGE))}; none: all")
     parser.add_argument("--splits", type=int, help="of a set without official test rows")
+    parser.add_argument("--seed", type=int, default=0, help="number of the first split")
     parser.add_argument("--rows", type=int, help="at most so many training rows")
     parser.add_argument(
         "--searched", type=int, default=SEARCHED, help="rows up to which GridSearchCV runs (%(default)s)"
@@ -200,11 +204,12 @@ def main():
     for name in names:
         try:
             D = load(name)
-            splits = 1 if D.X_test is not None else given.splits or max(5, round(TESTED / (0.3 * len(D.y_train))))
+            splits = given.splits or max(5, round(TESTED / (0.3 * len(D.y_train))))
+            splits = 1 if D.X_test is not None and not given.seed else splits
         except DatasetNotFound as reason:
             console.print(f"{name}: {reason}")
             continue
-        for split in range(splits):
+        for split in range(given.seed, given.seed + splits):
             if (name, split) in records:
                 continue
             records[name, split] = r = compared(name, split, given.rows, given.searched, console.print)

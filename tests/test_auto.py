@@ -1,5 +1,6 @@
 """AutoSVC: scaling, choices, tuning, probabilities."""
 
+import time
 import warnings
 from types import SimpleNamespace
 
@@ -14,9 +15,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import AutoSVC, JointSVC, PairwiseSVC, load_model, save_model
 from polymargin.auto import MANY_CLASSES, REDUCTIONS, machine_named
-from polymargin.auto_grid import around, choose_scaling, climb, held_out, sample_of, steadiest
+from polymargin.auto_grid import around, choose_scaling, climb, middle_first, sample_of, search, steadiest
+from polymargin.auto_tuning import PROBE_ROWS, Tuning
 from polymargin.machines import MACHINES
-from polymargin.probabilities import confidence, softmax, temperature
+from polymargin.probabilities import closest, decided, evidence, fitted, probabilities, softmax
 
 
 @parametrize_with_checks([AutoSVC(), AutoSVC("kesler", C=1.0)])
@@ -53,20 +55,31 @@ def test_the_largest_probability_is_predicted(wine):
 def test_probabilities_of_every_machine(name):
     X, y = load_iris(return_X_y=True)
     machine = machine_named(name, C=1.0, gamma=0.5).fit(X[::2], y[::2])
-    F = confidence(machine, X[1::2])
-    np.testing.assert_array_equal(machine.classes_[F.argmax(axis=1)], machine.predict(X[1::2]))
+    for t, w in ((0.1, 0.0), (1.0, 0.5)):
+        P = probabilities(machine, X[1::2], t, w)
+        np.testing.assert_allclose(P.sum(axis=1), 1)
+        np.testing.assert_array_equal(machine.classes_[P.argmax(axis=1)], machine.predict(X[1::2]))
 
 
-def test_confidence_of_pairs_is_a_sum_of_log_odds():
+def test_pairs_with_the_odds_of_the_classes_give_their_probabilities(seed):
+    """The first term: pairs that say ln(P_a / P_b) are coupled to P itself."""
+    rng = np.random.default_rng(seed)
+    machine = PairwiseSVC(C=1.0, gamma=0.5).fit(rng.normal(size=(40, 2)), np.arange(40) % 5)
+    P = rng.dirichlet(np.ones(5), size=30) + 1e-6
+    P /= P.sum(axis=1, keepdims=True)
+    a, b = machine.pairs_.T
+    S = closest(3.0 * np.log(P[:, a] / P[:, b]), machine.code_, 3.0)
+    np.testing.assert_allclose(softmax(S, axis=1), P, atol=1e-10)
+
+
+def test_the_evidence_of_all_pairs_is_a_sum_of_log_odds():
     X, y = load_iris(return_X_y=True)
     machine = PairwiseSVC(C=1.0, gamma=0.5).fit(X[::2], y[::2])
-    f = machine.pair_decisions_(X[1::2])  # pairs (0, 1), (0, 2), (1, 2), positive for the first
+    f, winner = decided(machine, X[1::2])  # pairs (0, 1), (0, 2), (1, 2), positive for the first
+    np.testing.assert_array_equal(winner, machine.decision_function(X[1::2]).argmax(axis=1))
     p = 1 / (1 + np.exp(-2 * f))
     odds = np.log(np.column_stack([p[:, 0] * p[:, 1], (1 - p[:, 0]) * p[:, 2], (1 - p[:, 1]) * (1 - p[:, 2])]))
-    S, winner = confidence(machine, X[1::2]), machine.decision_function(X[1::2]).argmax(axis=1)
-    plain = odds.argmax(axis=1) == winner
-    assert plain.mean() > 0.9
-    np.testing.assert_allclose(S[plain], odds[plain], atol=1e-8)
+    np.testing.assert_allclose(evidence(f, machine.code_), odds, atol=1e-8)
 
 
 def test_two_classes():
@@ -81,11 +94,49 @@ def test_two_classes():
 def test_temperature_has_the_largest_likelihood(seed):
     rng = np.random.default_rng(seed)
     F = 3 * rng.normal(size=(500, 4))
-    at = np.array([rng.choice(4, p=p) for p in softmax(F / 2.0)])
-    t = temperature(F, at)
-    assert 1.5 < t < 2.7
-    best = log_loss(at, softmax(F / t), labels=range(4))
-    assert all(best <= log_loss(at, softmax(F / (t * factor)), labels=range(4)) for factor in (0.9, 1.1))
+    at = np.array([rng.choice(4, p=p) for p in softmax(F / 2.0, axis=1)])
+    t, w = fitted(F, at, None)
+    assert 1.5 < t < 2.7 and w == 0
+    best = log_loss(at, softmax(F / t, axis=1), labels=range(4))
+    assert all(best <= log_loss(at, softmax(F / (t * factor), axis=1), labels=range(4)) for factor in (0.9, 1.1))
+
+
+@pytest.mark.parametrize("t, w", [(0.25, 0.0), (0.5, 0.7)])
+def test_pairs_are_calibrated_as_coupled_probabilities(t, w, seed):
+    """Labels that are drawn from coupled probabilities give their temperature and weight back."""
+    rng = np.random.default_rng(seed)
+    code = PairwiseSVC(C=1.0, gamma=0.5).fit(rng.normal(size=(40, 2)), np.arange(40) % 6).code_
+    f = rng.normal(size=(3000, 6)) @ code + 0.3 * rng.normal(size=(3000, 15))
+    P = softmax(closest(f, code, t) + w * evidence(f, code), axis=1)
+    at = np.array([rng.choice(6, p=p) for p in P])
+    found = fitted(f, at, code)
+    again = softmax(closest(f, code, found[0]) + found[1] * evidence(f, code), axis=1)
+    assert log_loss(at, again) <= log_loss(at, P) + 1e-4
+    assert np.abs(again - P).mean() < 0.01
+    if w == 0:
+        assert found[0] == pytest.approx(t, rel=0.15) and found[1] < 0.2
+
+
+def test_rows_that_are_all_right_are_no_proof_of_certainty():
+    F = np.eye(3)[np.arange(30) % 3]
+    P = softmax(F / fitted(F, np.arange(30) % 3, None)[0], axis=1)
+    assert 0.95 < P.max(axis=1).min() < 0.98  # one of 32 taken for wrong
+
+
+def test_many_classes_are_neither_shy_nor_sure(seed):
+    """Expected calibration error, with ten bins, of 26 classes and of a class with two rows."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(26, 6))
+    y = rng.integers(0, 26, 3000)
+    X = centres[y] + 0.45 * rng.normal(size=(3000, 6))
+    y[:2] = 26
+    model = AutoSVC(C=4.0, gamma=0.1).fit(X[:1500], y[:1500])
+    assert "Probabilities: values of pairs divided by" in model.explain_choices_[-1]
+    P, at = model.predict_proba(X[1500:]), y[1500:]
+    sure, right = P.max(axis=1), P.argmax(axis=1) == at
+    bins = np.minimum((10 * sure).astype(int), 9)
+    error = sum(abs(np.sum(sure[bins == k] - right[bins == k])) for k in range(10)) / len(at)
+    assert 0.6 < right.mean() < 0.95 and error < 0.05
 
 
 def test_calibration_helps():
@@ -181,18 +232,9 @@ def test_climbing():
     assert climb(lambda c, g: None, C, gamma, (8.0, 8.0))[2] == 0
 
 
-def test_held_out_rows_until_the_time_is_up():
-    X, y = load_iris(return_X_y=True)
-    parts = (X[::2], y[::2]), (X[1::2], y[1::2])
-    machine = lambda C, gamma: PairwiseSVC(C=C, gamma=gamma)  # noqa: E731
-    found = held_out(machine, *parts, np.inf)(1.0, 0.1)
-    np.testing.assert_array_equal(found, machine(1.0, 0.1).fit(*parts[0]).predict(X[1::2]) == y[1::2])
-    assert held_out(machine, *parts, 0.0)(1.0, 0.1) is None
-
-
 def test_more_rows_are_asked_about_the_neighbours(monkeypatch):
-    monkeypatch.setattr("polymargin.auto.FIRST_ROWS", 150)
-    monkeypatch.setattr("polymargin.auto.TUNING_ROWS", 400)
+    monkeypatch.setattr("polymargin.auto_tuning.FIRST_ROWS", 150)
+    monkeypatch.setattr("polymargin.auto_tuning.TUNING_ROWS", 400)
     X, y = load_digits(return_X_y=True)
     model = AutoSVC().fit(X[:1200], y[:1200])
     first, last = [line for line in model.explain_choices_ if line.startswith("C =")]
@@ -201,6 +243,53 @@ def test_more_rows_are_asked_about_the_neighbours(monkeypatch):
     assert model.score(X[1200:], y[1200:]) > 0.92
     asked = AutoSVC(C=10.0, gamma=0.02).fit(X[:1200], y[:1200])  # nothing to climb to
     assert asked.best_params_ == {"C": 10.0, "gamma": 0.02}
+
+
+def test_core_vectors_are_tuned_as_they_will_be_used(monkeypatch, capfd):
+    """No exact search on thousands of rows, and probabilities of classes that have three rows in all."""
+    monkeypatch.setattr("polymargin.auto.MANY_ROWS", 1000)
+    monkeypatch.setattr("polymargin.auto_tuning.FIRST_ROWS", 150)
+    monkeypatch.setattr("polymargin.auto_tuning.TUNING_ROWS", 400)
+    X, y = load_digits(return_X_y=True)
+    X, y = X[(y < 9) | (np.cumsum(y == 9) <= 3)], y[(y < 9) | (np.cumsum(y == 9) <= 3)]
+    model = AutoSVC(verbose=1).fit(X[:1200], y[:1200])
+    said = capfd.readouterr().err
+    first, last = [line for line in model.explain_choices_ if line.startswith("C =")]
+    assert "Machine: core vectors" in said and first in said
+    assert "rows held out of 120" in last and int(first.split()[-2]) <= 150
+    assert "fitted on" in model.explain_choices_[-1] and model.temperature_ != 1
+    assert model.score(X[1200:], y[1200:]) > 0.92
+
+
+def test_a_grid_begins_in_the_middle_and_may_come_to_nothing():
+    np.testing.assert_array_equal(middle_first(np.arange(8)), [4, 3, 5, 2, 6, 1, 7, 0])
+    X, y = load_digits(return_X_y=True)
+    assert search(PairwiseSVC(), X, y, np.array([1.0]), np.array([0.1]), 5, 0, 1e-9) is None
+
+
+def test_weights_of_classes_have_their_labels():
+    X, y = load_iris(return_X_y=True)
+    X, labels = X[50:, :2], np.array(["a", "b"])[y[50:] - 1]
+    model = AutoSVC(C=1.0, gamma=1.0, class_weight={"b": 50.0}).fit(X, labels)
+    assert (model.predict(X) == "b").mean() > 0.8
+    rare = np.r_[np.arange(99), 0]
+    labels = np.append(labels[:99], "c")  # its one row is in no sample
+    assert AutoSVC(gamma=1.0, class_weight={"c": 2.0}).fit(X[rare], labels).classes_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="use the labels as they are in y"):
+        AutoSVC(C=1.0, gamma=1.0, class_weight={"d": 50.0}).fit(X, labels)
+
+
+def test_too_little_time_means_fewer_rows(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    fit = PairwiseSVC.fit
+    slow = lambda self, X, y: (time.sleep(1e-6 * len(y) ** 2), fit(self, X, y))[1]  # noqa: E731
+    monkeypatch.setattr(PairwiseSVC, "fit", slow)  # 0.04 s for 200 rows, 3.2 s for all
+    model = AutoSVC(C=10.0, gamma=0.02, time_limit=1.5).fit(X, y)
+    n = model.machine_.shape_fit_[0]
+    assert PROBE_ROWS <= n < 1200 and f"trained on {n} of 1797" in " ".join(model.explain_choices_)
+    assert model.fit_seconds_ < 15 and model.score(X, y) > 0.85
+    none = AutoSVC(time_limit=1e-3).fit(X, y)
+    assert "no time to tune" in " ".join(none.explain_choices_) and none.score(X, y) > 0.7
 
 
 def test_sample_keeps_every_class(seed):
@@ -228,7 +317,7 @@ def test_time_limit_and_interruption(monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(AutoSVC, "_tune", stop)
+    monkeypatch.setattr(Tuning, "run", stop)
     model = AutoSVC()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

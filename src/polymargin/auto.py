@@ -6,33 +6,32 @@ Every choice follows a rule that is written down here once; `explain_choices_` s
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import auto_grid as grids
-from .auto_grid import sample_of, take
+from .auto_grid import quietly, sample_of
+from .auto_tuning import LAST_ROWS, PROBE_ROWS, Tuning
 from .checks import NONE, POSITIVE, RUN, Name, Number, check_classes, check_parameters
-from .columns import ColumnEncoder, _plain
+from .columns import _plain
 from .core_vector import CoreVectorSVC
 from .joint import JointSVC
 from .machines import MACHINES
-from .probabilities import confidence, softmax, temperature, unseen
-from .progress import logger
+from .probabilities import fitted, probabilities, unseen
+from .progress import say
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .resources import peak_memory
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
 MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
-FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on so many, or on all of up to twice as many
-TUNING_ROWS = 8000  # their neighbours on so many
 CALIBRATION_ROWS = 4000
-LAST_ROWS = 20_000  # and last the neighbours of the best on so many
+CALIBRATION_VALUES = 2_000_000  # values of pairs, of which many classes have many per row
 
 REDUCTIONS = {"pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC}
 
@@ -72,7 +71,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class.
     time_limit : float, default=None
-        Seconds for everything; a short limit means fewer rows in tuning.
+        Seconds for everything. A short limit means fewer rows in tuning and, if it must be, in training.
     memory : "auto", int or str, default="auto"
         Memory for kernel values.
     n_jobs : int, default=None
@@ -80,7 +79,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     random_state : int, default=0
         Seed of the samples and folds.
     verbose : int, default=0
-        1 logs every choice as it is made.
+        1 tells every choice as it is made and shows the progress of long steps.
 
     Attributes
     ----------
@@ -95,8 +94,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     cv_score_ : float
         Accuracy in cross-validation at `best_params_`, for more than 8,000 rows on a fifth of them that was held out;
         None if nothing was tuned.
-    temperature_ : float
-        What scores are divided by before they become probabilities.
+    temperature_, evidence_weight_ : float
+        What scores are divided by before they become probabilities; for one-versus-one, how much all pairs of a class
+        count besides the closest one (t and w in `polymargin.probabilities`).
     explain_choices_ : list of str
         What was chosen, and why.
     feature_names_out_ : ndarray of str
@@ -173,26 +173,29 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, index = check_classes(y, np.arange(len(y)))
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
-        rng = np.random.default_rng(self.random_state)
         self.explain_choices_: list[str] = []
 
         name = self._choose_machine(len(y), len(self.classes_))
-        sample = sample_of(index, TUNING_ROWS, rng)
-        self.encoder_ = ColumnEncoder().fit(X)
-        self.best_params_ = {"C": 10.0, "gamma": 1.0 / max(self.encoder_.transform(take(X, [0])).shape[1], 1)}
-        self.cv_score_, interrupted = None, False
+        tuning = Tuning(
+            name, partial(self._machine, name), X, y, index, C=self.C, gamma=self.gamma, cv=self.cv,
+            seed=self.random_state, verbose=self.verbose, deadline=deadline,
+            rng=np.random.default_rng(self.random_state), tell=self._say,
+        )  # fmt: skip
+        interrupted = False
         try:
-            self._tune(name, X, index, sample, deadline, rng)
+            tuning.run()
         except KeyboardInterrupt:
             interrupted = True
-            self._say(f"Tuning was interrupted: the model is trained on {len(sample)} rows with the best so far.")
-        rows = sample if interrupted else np.arange(len(y))
-        self.machine_ = self._machine(name, **self.best_params_, deadline=deadline)
-        self.temperature_ = 1.0
+            self._say(f"Tuning was interrupted: trained on {len(tuning.sample)} rows with the best so far.")
+        rows = self._last_rows(tuning, interrupted)
+        self.encoder_, self.best_params_, self.cv_score_ = tuning.encoder, tuning.params, tuning.score
+        self.temperature_, self.evidence_weight_ = 1.0, 0.0
+        Z, labels = tuning.encoded(rows)
+        self.machine_ = self._machine(name, **self.best_params_, y=y, seconds=tuning.left(), verbose=self.verbose)
         try:
-            self.machine_.fit(self.encoder_.transform(take(X, rows)), y[rows])
+            self.machine_.fit(Z, labels)
             if self.calibrate and not interrupted:
-                self._calibrate(X, y, sample, deadline, rng)
+                self._calibrate(tuning)
         finally:
             self.feature_names_out_ = self.encoder_.get_feature_names_out()
             self.fit_seconds_, self.peak_memory_ = time.monotonic() - begin, peak_memory()
@@ -204,8 +207,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
 
     def _say(self, line: str) -> None:
         self.explain_choices_.append(line)
-        if self.verbose:
-            logger.info("AutoSVC: %s", line)
+        say(f"AutoSVC: {line}", self.verbose)
 
     def _choose_machine(self, n: int, T: int) -> str:
         if self.machine != "auto":
@@ -223,102 +225,53 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self._say(f"Machine: one-versus-one, because {pairs} of classes and {n} rows are few enough for it.")
         return "pairwise"
 
-    def _machine(self, name: str, C: float, gamma: Any, deadline: float = np.inf) -> Any:
-        left = deadline - time.monotonic()
+    def _machine(self, name: str, C: float, gamma: Any, y: np.ndarray, seconds: float, verbose: int = 0) -> Any:
+        weight = self.class_weight
+        if isinstance(weight, Mapping) and len(np.unique(y)) < len(self.classes_):  # a sample without some classes
+            weight = {c: weight[c] for c in np.unique(y).tolist() if c in weight}
         run = dict(
-            class_weight=self.class_weight, memory=self.memory, n_jobs=self.n_jobs,
-            time_limit=None if np.isinf(left) else max(left, 0.1),
+            class_weight=weight, memory=self.memory, n_jobs=self.n_jobs, verbose=verbose,
+            time_limit=None if np.isinf(seconds) else max(seconds, 0.1),
         )  # fmt: skip
         if name == "core-vector":
             run["random_state"] = self.random_state
         return machine_named(name, C=C, gamma=gamma, **run)
 
-    def _tune(self, name: str, X: Any, index: np.ndarray, sample: np.ndarray, deadline: float, rng: Any) -> None:
-        """The scaling and a first point on few rows, then its neighbours on more and more rows."""
-        begin = time.monotonic()
-        few = FIRST_ROWS if len(sample) > 2 * FIRST_ROWS else len(sample)
-        first = self._some(index, sample, few, rng)
-        if len(np.unique(index[first])) < 2:
-            self._say("C and gamma: the usual ones, because no two classes have two rows each to tune with.")
-            return
-        tried = {}
-        for scaling in ("column", "common"):
-            encoder = ColumnEncoder(scaling).fit(X)
-            Z = encoder.transform(take(X, first))
-            tried[scaling] = (self._search(name, Z, index[first], *self._grid(Z.shape[1]), deadline), encoder)
-            if sp.issparse(Z) or np.allclose(encoder.scale_, encoder.scale_[:1]):
-                break
-            if time.monotonic() - begin > 0.25 * (deadline - begin):
-                break
-        scaling, why = grids.choose_scaling({name: found for name, (found, _) in tried.items()}, len(first))
-        found, self.encoder_ = tried[scaling]
-        if len(tried) == 1 and np.allclose(self.encoder_.scale_, self.encoder_.scale_[:1]):
-            why = "one factor for all columns, which are equally wide"
-        self._say(f"Scaling: {why}.")
-        self._keep(found)
-        grid, rows = self._grid(Z.shape[1]), first
-        room = 0.5 * max(deadline - time.monotonic(), 0.0)
-        ratio = np.sqrt(room / max(found.search_seconds_, 1e-3)) if np.isfinite(room) else np.inf
-        larger = int(min(len(sample), len(first) * ratio))
-        if larger > 1.5 * len(first):
-            rows = self._some(index, sample, larger, rng)
-            near = [grids.around(v, self.best_params_[k], 2) for k, v in zip(("C", "gamma"), grid, strict=True)]
-            self._keep(self._search(name, self.encoder_.transform(take(X, rows)), index[rows], *near, deadline))
-        C, gamma, score = self.best_params_["C"], self.best_params_["gamma"], self.cv_score_
-        self._say(
-            f"C = {C:.4g} and gamma = {gamma:.4g}: the best of the grid, accuracy {score:.4f} in {self.cv} folds of "
-            f"{len(rows)} rows."
-        )
-        if len(rows) == len(sample) < len(index) and max(map(len, grid)) > 1:
-            self._climb(name, X, index, grid, deadline, rng)
-
-    def _some(self, index: np.ndarray, sample: np.ndarray, most: int, rng: Any) -> np.ndarray:
-        """At most so many rows of a sample, without classes that have one row."""
-        some = sample[np.sort(rng.permutation(len(sample))[:most])] if len(sample) > most else sample
-        return some[np.bincount(index[some])[index[some]] >= 2]
-
-    def _grid(self, d: int) -> tuple[np.ndarray, np.ndarray]:
-        C = grids.PATTERN_C if self.C == "auto" else np.array([float(self.C)])
-        return C, grids.PATTERN_GAMMA / d if self.gamma in ("auto", "scale") else np.array([float(self.gamma)])
-
-    def _search(self, name: str, Z: Any, index: np.ndarray, C: Any, gamma: Any, deadline: float) -> Any:
-        limit = (deadline - time.monotonic()) / 3
-        return grids.search(self._machine(name, 1.0, 1.0), Z, index, C, gamma, self.cv, self.random_state, limit)
-
-    def _keep(self, found: Any) -> None:
-        self.best_params_ = grids.steadiest(found.cv_results_)
-        self.cv_score_ = float(found.best_score_)
-
-    def _climb(self, name: str, X: Any, index: np.ndarray, grid: tuple, deadline: float, rng: Any) -> None:
-        """Neighbours of the point on a fifth of many rows, trained on the others: more rows bear a larger gamma."""
-        rows = sample_of(index, LAST_ROWS, rng)
-        held = rng.permutation(len(rows)) < len(rows) // 5
-        parts = [(self.encoder_.transform(take(X, rows[part])), index[rows[part]]) for part in (~held, held)]
-        end = time.monotonic() + (deadline - time.monotonic()) / 3
-        right = grids.held_out(lambda C, gamma: self._machine(name, C, gamma, end), *parts, end)
-        start = self.best_params_["C"], self.best_params_["gamma"]
-        (C, gamma), score, tried = grids.climb(right, *grid, start)
-        if tried:
-            self.best_params_, self.cv_score_ = {"C": C, "gamma": gamma}, score
-            self._say(
-                f"C = {C:.4g} and gamma = {gamma:.4g}: the best of {tried} neighbours, accuracy {score:.4f} on "
-                f"{held.sum()} rows held out of {len(rows)}."
-            )
+    def _last_rows(self, tuning: Tuning, interrupted: bool) -> np.ndarray:
+        """The rows to train on: all, unless there is no time for them."""
+        n = len(tuning.index)
+        if interrupted:
+            return tuning.sample
+        most = tuning.rows_within(tuning.left() / 2)
+        if n <= most:
+            return np.arange(n)
+        rows = sample_of(tuning.index, int(max(most, PROBE_ROWS, 10 * len(self.classes_))), tuning.rng)
+        self._say(f"Rows: trained on {len(rows)} of {n}, because time_limit leaves {tuning.left():.1f} s.")
+        return rows
 
     # --- probabilities ---
 
-    def _calibrate(self, X: Any, y: np.ndarray, sample: np.ndarray, deadline: float, rng: Any) -> None:
-        """The temperature with the largest likelihood of rows that the machine had not seen."""
-        index = np.searchsorted(self.classes_, y)
-        rows = self._some(index, sample, CALIBRATION_ROWS, rng)
-        if len(rows) < 10 or len(np.unique(index[rows])) < len(self.classes_) or time.monotonic() > deadline:
+    def _calibrate(self, tuning: Tuning) -> None:
+        """Fit the probabilities on rows that the machine had not seen, after training on about as many as it has."""
+        trained = self.machine_.shape_fit_[0]
+        most = min(LAST_ROWS, trained)
+        if np.isfinite(tuning.deadline):
+            most = min(most, trained * np.sqrt(tuning.left() / (5 * max(self.machine_.fit_seconds_, 1e-3))))
+        rows = sample_of(tuning.index, int(most), tuning.rng)
+        rows = rows[np.bincount(tuning.index[rows])[tuning.index[rows]] >= 2]
+        if len(rows) < 10 or len(np.unique(tuning.index[rows])) < 2:
             self._say("Probabilities: not calibrated, because the rows or the time were too few.")
             return
-        folds = max(2, min(5, int(np.bincount(index[rows]).min())))
-        splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state).split(rows, y[rows])
-        Z = self.encoder_.transform(take(X, rows))
-        self.temperature_ = temperature(*unseen(self.machine_, Z, y[rows], splits))
-        self._say(f"Probabilities: scores divided by {self.temperature_:.3g}, fitted on {len(rows)} held-out rows.")
+        pairs = len(self.classes_) * (len(self.classes_) - 1) // 2
+        tested = max(500, min(CALIBRATION_ROWS, CALIBRATION_VALUES // pairs))
+        Z, y = tuning.encoded(rows)
+        folds = max(2, min(5, int(np.unique(y, return_counts=True)[1].max())))
+        splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
+        splits = quietly(list, splits.split(rows, y))[: max(1, -(-tested * folds // len(rows)))]
+        F, at, code = quietly(unseen, self.machine_, Z, y, splits, tuning.deadline)
+        self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
+        scores = "values of pairs" if code is not None else "scores"
+        self._say(f"Probabilities: {scores} divided by {self.temperature_:.3g}, fitted on {len(at)} held-out rows.")
 
     # --- use ---
 
@@ -384,7 +337,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             Rows sum to 1.
         """
         Z = self.encode(X)
-        return softmax(confidence(self.machine_, Z) / self.temperature_)
+        return probabilities(self.machine_, Z, self.temperature_, self.evidence_weight_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_seconds_")

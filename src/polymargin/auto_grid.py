@@ -33,22 +33,41 @@ def steadiest(results: Any) -> dict[str, float]:
 
 
 def search(
-    machine: Any, Z: Any, index: np.ndarray, C: np.ndarray, gamma: np.ndarray, cv: int, seed: Any, limit: float
-) -> KernelSearchCV:
-    """The grid in at most so many seconds; what it did not come to has no score."""
-    folds = max(2, min(cv, int(np.bincount(index).max())))  # a class with fewer rows is not in every fold
-    splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    machine: Any, Z: Any, y: np.ndarray, C: np.ndarray, gamma: np.ndarray, cv: int, seed: Any, limit: float,
+    verbose: int = 0,
+) -> KernelSearchCV | None:  # fmt: skip
+    """The grid in at most so many seconds, from its middle outwards; what it did not come to has no score.
+
+    None if it came to nothing.
+    """
+    most = int(np.unique(y, return_counts=True)[1].max())
+    splits = StratifiedKFold(max(2, min(cv, most)), shuffle=True, random_state=seed)  # rare classes miss some folds
     begin = time.monotonic()
     found = KernelSearchCV(
-        machine, C=C, gamma=gamma, cv=splits, refit=False, n_jobs=machine.n_jobs, memory=machine.memory,
-        time_limit=None if np.isinf(limit) else max(limit, 0.5),
+        machine, C=C, gamma=middle_first(gamma), cv=splits, refit=False, n_jobs=machine.n_jobs, memory=machine.memory,
+        time_limit=None if np.isinf(limit) else max(limit, 0.1), verbose=verbose,
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        found.fit(Z, index)
+    try:
+        quietly(found.fit, Z, y)
+    except ValueError as error:
+        if "ran out of time" not in str(error):
+            raise
+        return None
     found.search_seconds_ = time.monotonic() - begin
     return found
+
+
+def quietly(fit: Callable, *data: Any) -> Any:
+    """A fit whose end is not the end of the work: nothing to warn about if it ran out of time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The least populated class|The number of unique classes", UserWarning)
+        return fit(*data)
+
+
+def middle_first(values: np.ndarray) -> np.ndarray:
+    """Sorted values in the order of their distance from the middle one."""
+    return values[np.argsort(np.abs(np.arange(len(values)) - len(values) // 2), kind="stable")]
 
 
 def standard_error(accuracy: float, n: int) -> float:
@@ -106,26 +125,6 @@ def climb(
                 at, best, moved = near, found, True
     score = np.nan if best is None else float(best.mean())
     return (float(C[at[0]]), float(gamma[at[1]])), score, sum(found is not None for found in seen.values())
-
-
-def held_out(
-    machine: Callable[[float, float], Any], train: tuple, test: tuple, end: float
-) -> Callable[[float, float], np.ndarray | None]:
-    """What `climb` asks: which test rows a machine of the training rows gets right, until the time is up."""
-    longest = 0.0
-
-    def right(C: float, gamma: float) -> np.ndarray | None:
-        nonlocal longest
-        begin = time.monotonic()
-        if begin + longest > end:
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found = machine(C, gamma).fit(*train).predict(test[0]) == test[1]
-        longest = max(longest, time.monotonic() - begin)
-        return found
-
-    return right
 
 
 def sample_of(index: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:

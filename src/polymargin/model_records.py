@@ -373,6 +373,7 @@ RECORDS = {
             "best_params_": (Kind("a dict", (dict,)),),
             "cv_score_": (NONE, FINITE),
             "temperature_": (POSITIVE,),
+            "evidence_weight_": (Number("a number >= 0", least=0.0),),
             "explain_choices_": (Words(),),
             "feature_names_out_": (Strings("F"),),
             "fit_seconds_": (Number("a number >= 0", least=0.0),),

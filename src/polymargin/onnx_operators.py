@@ -6,6 +6,7 @@ Every function adds nodes to a graph and returns the name of their result.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .columns import ColumnEncoder
 from .grnn import GRNNRegressor
 from .manifold import SupervisedIsomap
 from .output_codes import OutputCodeSVC
+from .probabilities import MOST_ODDS
 from .prototypes import PrototypeClassifier
 from .reductions import PairwiseSVC, all_pairs
 from .sensitivity import code_of, dense
@@ -199,19 +201,28 @@ def closeness(graph: Graph, d2: str, rate: float) -> str:
 
 
 def probabilities(graph: Graph, model: AutoSVC, F: str, scores: str, winner: str) -> str:
-    """softmax of what `probabilities.confidence` gives, divided by the temperature."""
+    """As `probabilities.probabilities`."""
     op, constant, T = graph.op, graph.constant, len(model.classes_)
     if T == 2:
         half = op("Mul", op("Unsqueeze", scores, constant([1], np.int64)), constant([[-0.5, 0.5]]))
         return op("Softmax", op("Div", half, constant(model.temperature_)), axis=1)
-    S = scores
-    if hasattr(model.machine_, "pairs_"):
-        code, f = code_of(model.machine_).T, op("Mul", F, constant(2))
-        lost, won = (op("MatMul", softplus(graph, v), constant(code == s)) for v, s in ((op("Neg", f), 1), (f, -1)))
-        S = op("Neg", op("Add", lost, won))
-        top = op("Add", graph.reduce("ReduceMax", S), constant(1e-9))
-        S = op("Where", one_hot(graph, winner, T), op("Max", S, top), S)
-    return op("Softmax", op("Div", S, constant(model.temperature_)), axis=1)
+    if not hasattr(model.machine_, "pairs_"):
+        return op("Softmax", op("Div", scores, constant(model.temperature_)), axis=1)
+    code = code_of(model.machine_).T
+    odds = op("Max", op("Min", op("Div", F, constant(model.temperature_)), constant(MOST_ODDS)), constant(-MOST_ODDS))
+    below = both(graph, lambda v: op("Exp", v), odds, code)
+    S = op("Neg", op("Log", op("Add", below, constant(1))))
+    rest = both(graph, lambda v: softplus(graph, v), op("Mul", F, constant(2)), code)
+    S = op("Sub", S, op("Mul", rest, constant(model.evidence_weight_)))
+    top = op("Add", graph.reduce("ReduceMax", S), constant(1e-9))
+    S = op("Where", one_hot(graph, winner, T), op("Max", S, top), S)
+    return op("Softmax", S, axis=1)
+
+
+def both(graph: Graph, function: Callable[[str], str], v: str, code: np.ndarray) -> str:
+    """Sums over the pairs of each class: function(-v) where it comes first, function(v) where it comes second."""
+    parts = [(graph.op("Neg", v), 1), (v, -1)]
+    return graph.op("Add", *(graph.op("MatMul", function(x), graph.constant(code == s)) for x, s in parts))
 
 
 def softplus(graph: Graph, v: str) -> str:

@@ -1,65 +1,102 @@
-"""Probabilities from scores by one temperature.
+"""Probabilities from scores, by one or two numbers that are fitted on rows which the machine has not seen.
 
-    P = softmax(F / t)      t > 0 chosen so that rows the machine has not seen are most likely
+    P = softmax(S)      S_c = F_c / t                                                            one score per class
+                        S_c = -ln(1 + sum_j exp(-f_cj / t)) - w sum_j ln(1 + exp(-2 f_cj))       one-versus-one
 
-Dividing all scores by one number changes no order, so the largest probability always belongs to the predicted class.
+f_cj is the value of the pair (c, j) for class c. If f_cj / t are the log-odds of the two classes, the first term alone
+gives the probabilities with these odds, as 1 / P_c = 1 + sum_j P_j / P_c [1]: what counts is the pair that a class is
+closest to losing. Where classes overlap, the other pairs say something as well, and w lets all of them speak. Votes say
+nothing here: of T classes the winner has about T - 1 of them whether the row is easy or not.
+
+[1] D. Price, S. Knerr, L. Personnaz and G. Dreyfus, "Pairwise neural network classifiers with probabilistic outputs",
+NIPS 7, 1994.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
-
-def softmax(F: np.ndarray) -> np.ndarray:
-    """exp(F_c) / sum of exp(F), row by row, without overflow."""
-    E = np.exp(F - F.max(axis=1, keepdims=True))
-    return E / E.sum(axis=1, keepdims=True)
+MOST_ODDS = 30.0  # log-odds of a pair beyond which more make no difference
+LOG_T, LOG_W = (-8.0, 5.0), (-12.0, 3.0)
+START = (np.log(0.2), np.log(0.1))
 
 
-def confidence(machine: Any, Z: Any) -> np.ndarray:
-    """Scores, one column per class, whose differences say how sure the machine is; their argmax is its prediction.
-
-    Votes do not say this: of T classes the winner has about T - 1 of them whether the row is easy or not. So for the
-    votes of one-versus-one a sum over the pairs of a class takes their place, sum log 1 / (1 + exp(-2 f)), f the pair's
-    value for the class: as if 2 f were the log-odds of the pair and pairs were independent. The winner of the vote is
-    moved to the top.
-    """
+def decided(machine: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The values that probabilities are made of, of pairs (with three classes or more) or classes, and the winners."""
     F = machine.decision_function(Z)
     if F.ndim == 1:
-        return np.column_stack([-0.5 * F, 0.5 * F])
-    if not hasattr(machine, "pairs_"):
-        return F
-    winner = F.argmax(axis=1)
-    pairs = 2 * machine.pair_decisions_(Z)
-    S = np.zeros_like(F)
-    for f, (a, b) in zip(pairs.T, machine.pairs_, strict=True):
-        S[:, a] -= np.logaddexp(0, -f)
-        S[:, b] -= np.logaddexp(0, f)
-    rows = np.arange(len(S))
+        return np.column_stack([-0.5 * F, 0.5 * F]), (F > 0).astype(int)
+    return machine.pair_decisions_(Z) if by_pairs(machine) else F, F.argmax(axis=1)
+
+
+def by_pairs(machine: Any) -> bool:
+    return hasattr(machine, "pairs_") and len(machine.classes_) > 2
+
+
+def probabilities(machine: Any, Z: Any, t: float, w: float) -> np.ndarray:
+    """P of the rows Z; the winner of the vote is moved to the top where the sums see another class there."""
+    F, winner = decided(machine, Z)
+    if not by_pairs(machine):
+        return softmax(F / t, axis=1)
+    S, rows = closest(F, machine.code_, t) + w * evidence(F, machine.code_), np.arange(len(F))
     S[rows, winner] = np.maximum(S[rows, winner], S.max(axis=1) + 1e-9)
-    return S
+    return softmax(S, axis=1)
 
 
-def unseen(machine: Any, Z: Any, y: np.ndarray, splits: Iterable) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of rows that a copy of the machine was not trained on, and the numbers of their classes."""
-    scores, at = [], []
+def closest(f: np.ndarray, code: np.ndarray, t: float) -> np.ndarray:
+    """-ln(1 + sum_j exp(-f_cj / t)), one column per class; `code` has 1 and -1 for the classes of a pair."""
+    E = np.exp(np.clip(f / t, -MOST_ODDS, MOST_ODDS))
+    return -np.log1p((1 / E) @ (code == 1.0).T + E @ (code == -1.0).T)
+
+
+def evidence(f: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """-sum_j ln(1 + exp(-2 f_cj)), one column per class."""
+    return -np.logaddexp(0, -2 * f) @ (code == 1.0).T - np.logaddexp(0, 2 * f) @ (code == -1.0).T
+
+
+def unseen(
+    machine: Any, Z: Any, y: np.ndarray, splits: Iterable, deadline: float = np.inf
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Values of rows that a copy of the machine was not trained on, the numbers of their classes, and the pairs' code.
+
+    After the deadline no further copy is trained.
+    """
+    values, at, model = [], [], None
     for train, test in splits:
-        model = clone(machine).fit(Z[train], y[train])
-        scores.append(confidence(model, Z[test]))
-        at.append(np.searchsorted(machine.classes_, y[test]))
-    return np.vstack(scores), np.concatenate(at)
+        left = deadline - time.monotonic()
+        if values and left <= 0:
+            break
+        limit = None if np.isinf(left) else max(left, 0.1)
+        model = clone(machine).set_params(time_limit=limit, verbose=0).fit(Z[train], y[train])
+        values.append(decided(model, Z[test])[0])
+        at.append(np.searchsorted(model.classes_, y[test]))
+    return np.vstack(values), np.concatenate(at), model.code_ if by_pairs(model) else None
 
 
-def temperature(F: np.ndarray, at: np.ndarray) -> float:
-    """The t under which the classes `at` are most likely given the scores F."""
+def fitted(F: np.ndarray, at: np.ndarray, code: np.ndarray | None) -> tuple[float, float]:
+    """t and w under which the classes `at` are most likely given the values F.
 
-    def loss(log_t: float) -> float:
-        P = softmax(F / np.exp(log_t))[np.arange(len(at)), at]
-        return -float(np.mean(np.log(np.maximum(P, 1e-300))))
+    One of n + 2 labels is taken for wrong, as Platt does it: rows that are all right are no proof of certainty.
+    """
+    T = F.shape[1] if code is None else len(code)
+    wrong = 1 / (len(at) + 2)
+    target = np.full((len(at), T), wrong / (T - 1))
+    target[np.arange(len(at)), at] = 1 - wrong
+    all_pairs = None if code is None else evidence(F, code)
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-8, 5), method="bounded").x))
+    def loss(v: np.ndarray) -> float:
+        t = np.exp(v[0])
+        S = F / t if code is None else closest(F, code, t) + np.exp(v[1]) * all_pairs
+        return -float(np.mean(np.sum(target * log_softmax(S, axis=1), axis=1)))
+
+    k = 1 if code is None else 2
+    how = dict(xatol=0.02, fatol=1e-6, maxfev=50 * k)
+    found = np.exp(minimize(loss, START[:k], method="Nelder-Mead", bounds=(LOG_T, LOG_W)[:k], options=how).x)
+    return float(found[0]), float(found[1]) if k == 2 else 0.0

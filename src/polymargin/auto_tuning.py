@@ -1,0 +1,208 @@
+"""How AutoSVC chooses the scaling, C and gamma: on few rows first, then near the best point on more and more rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import auto_grid as grids
+from .auto_grid import sample_of, take
+from .columns import ColumnEncoder
+from .progress import LONG, duration, say
+
+FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on so many, or on all of up to twice as many
+TUNING_ROWS = 8000  # their neighbours on so many
+LAST_ROWS = 20_000  # and last the neighbours of the best on so many
+PROBE_ROWS = 200  # one fit on so many tells how many a time limit allows
+
+
+class Tuning:
+    """The choices so far: `encoder`, `params`, `score`.
+
+    Parameters
+    ----------
+    name : str
+        The machine.
+    machine : callable
+        `machine(C, gamma, y, seconds)`: the machine for rows with the labels y, in at most so many seconds.
+    X, y, index
+        All rows, their labels and the numbers of these.
+    C, gamma, cv, seed, verbose
+        As in AutoSVC.
+    deadline : float
+        When everything has to be done.
+    tell : callable
+        Takes a sentence for every choice.
+    """
+
+    def __init__(
+        self, name: str, machine: Callable, X: Any, y: np.ndarray, index: np.ndarray, *, C: Any, gamma: Any, cv: int,
+        seed: Any, verbose: int, deadline: float, rng: np.random.Generator, tell: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.name, self.machine, self.X, self.y, self.index = name, machine, X, y, index
+        self.cv, self.seed, self.verbose, self.deadline, self.rng, self.tell = cv, seed, verbose, deadline, rng, tell
+        self.sample = sample_of(index, TUNING_ROWS, rng)
+        self.encoder = ColumnEncoder().fit(X)
+        d = max(self.encoder.transform(take(X, [0])).shape[1], 1)
+        self.asked = C, gamma
+        self.params = {
+            "C": 10.0 if C == "auto" else float(C),
+            "gamma": 1.0 / d if gamma in ("auto", "scale") else float(gamma),
+        }
+        self.score: float | None = None
+        self.pace: tuple[int, float] | None = None  # a fit of so many rows took so many seconds
+
+    def left(self) -> float:
+        return max(self.deadline - time.monotonic(), 0.0)
+
+    def rows_within(self, seconds: float) -> float:
+        """How many rows can be trained on in so many seconds, if time grows with their square."""
+        if np.isinf(seconds) or self.pace is None:
+            return np.inf
+        return self.pace[0] * np.sqrt(seconds / max(self.pace[1], 1e-3))
+
+    def run(self) -> None:
+        first = self.some(self.first_rows())
+        if len(np.unique(self.index[first])) < 2:
+            self.tell("C and gamma: the usual ones, because no two classes have two rows each to tune with.")
+            return
+        found = self.scaled(first)
+        if found is None:
+            self.tell("C and gamma: the usual ones, because there was no time to tune.")
+            return
+        rows = first
+        if self.name != "core-vector":  # an exact search would take longer than core vectors of many rows
+            rows = self.neighbours(first, found)
+        self.tell(
+            f"C = {self.params['C']:.4g} and gamma = {self.params['gamma']:.4g}: the best of the grid, accuracy "
+            f"{self.score:.4f} in {self.cv} folds of {len(rows)} rows."
+        )
+        more = len(self.index) > len(self.sample) and (len(rows) == len(self.sample) or self.name == "core-vector")
+        if more and max(map(len, self.grid())) > 1:
+            self.climb()
+
+    # --- samples ---
+
+    def first_rows(self) -> int:
+        """As many as the rule says, or as a time limit allows: a search makes hundreds of fits, which share work."""
+        n = len(self.sample)
+        few = FIRST_ROWS if n > 2 * FIRST_ROWS else n
+        if np.isfinite(self.deadline):
+            rows = self.some(PROBE_ROWS)
+            if len(np.unique(self.index[rows])) > 1:
+                self.fit(rows, self.params)
+                few = int(min(few, max(PROBE_ROWS, self.rows_within(self.left() / 200))))
+        return few
+
+    def some(self, most: int) -> np.ndarray:
+        """At most so many rows of the sample, without classes that have one row."""
+        some = self.sample
+        if len(some) > most:
+            some = some[np.sort(self.rng.permutation(len(some))[:most])]
+        return some[np.bincount(self.index[some])[self.index[some]] >= 2]
+
+    def encoded(self, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+        return self.encoder.transform(take(self.X, rows)), self.y[rows]
+
+    def fit(self, rows: np.ndarray, params: dict) -> Any:
+        Z, y = self.encoded(rows)
+        begin = time.monotonic()
+        model = grids.quietly(self.machine(**params, y=y, seconds=self.left() / 3).fit, Z, y)
+        self.pace = len(rows), time.monotonic() - begin
+        return model
+
+    # --- the grid ---
+
+    def grid(self) -> tuple[np.ndarray, np.ndarray]:
+        C, gamma, d = *self.asked, len(self.encoder.get_feature_names_out())
+        C = grids.PATTERN_C if C == "auto" else np.array([float(C)])
+        return C, grids.PATTERN_GAMMA / max(d, 1) if gamma in ("auto", "scale") else np.array([float(gamma)])
+
+    def search(self, rows: np.ndarray, C: np.ndarray, gamma: np.ndarray, seconds: float) -> Any:
+        """Cross-validation, or None if the time was too short for one point."""
+        Z, y = self.encoded(rows)
+        machine = self.machine(1.0, 1.0, y=y, seconds=np.inf)
+        return grids.search(machine, Z, y, C, gamma, self.cv, self.seed, seconds, self.verbose)
+
+    def keep(self, found: Any) -> None:
+        self.params = grids.steadiest(found.cv_results_)
+        self.score = float(found.best_score_)
+
+    def scaled(self, rows: np.ndarray) -> Any:
+        """The scaling, with the whole grid for each of the two."""
+        tried, begin, why = {}, time.monotonic(), ""
+        for scaling in ("column", "common"):
+            self.encoder = ColumnEncoder(scaling).fit(self.X)
+            found = self.search(rows, *self.grid(), self.left() / 3)
+            if found is not None:
+                tried[scaling] = found, self.encoder
+            if sp.issparse(self.X):
+                break
+            if scaling == "column" and np.allclose(self.encoder.scale_, self.encoder.scale_[:1]):
+                why = "one factor for all columns, which are equally wide"
+                break
+            if time.monotonic() - begin > 0.25 * (self.deadline - begin):
+                break
+        if not tried:
+            self.encoder = ColumnEncoder().fit(self.X)
+            return None
+        scaling, reason = grids.choose_scaling({name: found for name, (found, _) in tried.items()}, len(rows))
+        found, self.encoder = tried[scaling]
+        self.tell(f"Scaling: {why or reason}.")
+        self.keep(found)
+        return found
+
+    def neighbours(self, rows: np.ndarray, found: Any) -> np.ndarray:
+        """The points around the best on more rows, as many as the time allows; returns the rows."""
+        room = 0.5 * self.left() if np.isfinite(self.deadline) else np.inf
+        more = int(min(len(self.sample), len(rows) * np.sqrt(room / max(found.search_seconds_, 1e-3))))
+        near = [grids.around(v, self.params[k], 2) for k, v in zip(("C", "gamma"), self.grid(), strict=True)]
+        nothing_to_choose = np.isfinite(room) and max(map(len, near)) == 1
+        if more <= 1.5 * len(rows) or nothing_to_choose:
+            return rows
+        share = len(near[0]) * len(near[1]) / len(found.cv_results_["params"])
+        self.announce(f"tuning on {more} rows", found.search_seconds_ * share * (more / len(rows)) ** 2)
+        larger = self.some(more)
+        better = self.search(larger, *near, room)
+        if better is None:
+            return rows
+        self.keep(better)
+        n_fits = np.isfinite(better.cv_results_["mean_test_score"]).sum() * better.n_splits_
+        self.pace = len(larger), better.search_seconds_ / max(n_fits, 1)
+        return larger
+
+    def climb(self) -> None:
+        """Neighbours of the point on a fifth of many rows, trained on the others: more rows bear a larger gamma."""
+        rows = sample_of(self.index, int(min(LAST_ROWS, self.rows_within(self.left() / 15))), self.rng)
+        held = self.rng.permutation(len(rows)) < len(rows) // 5
+        train, test = self.encoded(rows[~held]), self.encoded(rows[held])
+        end = time.monotonic() + self.left() / 3
+
+        def right(C: float, gamma: float) -> np.ndarray | None:
+            """Which held-out rows are right, until the time is up."""
+            begin = time.monotonic()
+            slowest = 0.0 if self.pace is None or self.pace[0] != len(train[1]) else self.pace[1]
+            if begin + slowest > end:
+                return None
+            model = grids.quietly(self.machine(C, gamma, y=train[1], seconds=end - begin).fit, *train)
+            found = model.predict(test[0]) == test[1]
+            if not slowest:
+                self.announce(f"tuning on {len(rows)} rows", 6 * (time.monotonic() - begin))
+            self.pace = len(train[1]), max(slowest, time.monotonic() - begin)
+            return found
+
+        (C, gamma), score, tried = grids.climb(right, *self.grid(), (self.params["C"], self.params["gamma"]))
+        if tried:
+            self.params, self.score = {"C": C, "gamma": gamma}, score
+            self.tell(
+                f"C = {C:.4g} and gamma = {gamma:.4g}: the best of {tried} neighbours, accuracy {score:.4f} on "
+                f"{held.sum()} rows held out of {len(rows)}."
+            )
+
+    def announce(self, what: str, seconds: float) -> None:
+        if seconds > LONG:
+            say(f"polymargin: AutoSVC is {what}, about {duration(seconds)}; time_limit= bounds it", self.verbose)
