@@ -259,7 +259,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             most = min(most, trained * np.sqrt(tuning.left() / (5 * max(self.machine_.fit_seconds_, 1e-3))))
         rows = sample_of(tuning.index, int(most), tuning.rng)
         rows = rows[np.bincount(tuning.index[rows])[tuning.index[rows]] >= 2]
-        if len(rows) < 10 or len(np.unique(tuning.index[rows])) < 2:
+        if tuning.left() == 0 or len(rows) < 10 or len(np.unique(tuning.index[rows])) < 2:
             self._say("Probabilities: not calibrated, because the rows or the time were too few.")
             return
         pairs = len(self.classes_) * (len(self.classes_) - 1) // 2
@@ -268,7 +268,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         folds = max(2, min(5, int(np.unique(y, return_counts=True)[1].max())))
         splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
         splits = quietly(list, splits.split(rows, y))[: max(1, -(-tested * folds // len(rows)))]
-        F, at, code = quietly(unseen, self.machine_, Z, y, splits, tuning.deadline)
+        machine = tuning.machine(**self.best_params_, y=y, seconds=np.inf)
+        F, at, code = quietly(unseen, machine, Z, y, splits, tuning.deadline)
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
         scores = "values of pairs" if code is not None else "scores"
         self._say(f"Probabilities: {scores} divided by {self.temperature_:.3g}, fitted on {len(at)} held-out rows.")

@@ -74,7 +74,7 @@ def unseen(
         if values and left <= 0:
             break
         limit = None if np.isinf(left) else max(left, 0.1)
-        model = clone(machine).set_params(time_limit=limit, verbose=0).fit(Z[train], y[train])
+        model = clone(machine).set_params(time_limit=limit).fit(Z[train], y[train])
         values.append(decided(model, Z[test])[0])
         at.append(np.searchsorted(model.classes_, y[test]))
     return np.vstack(values), np.concatenate(at), model.code_ if by_pairs(model) else None
