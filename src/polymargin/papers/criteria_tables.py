@@ -102,6 +102,7 @@ CODES = {
         "Not the code: six of them have errors of 5.6 to 6.1 %. Printed are 4.94 here and 7.08 by criterion II, ours "
         "are 5.93 and 5.49, so the paper's C and gamma, which are not printed, are others."
     ),
+    ("Satimage", "CV, sparse"): "The code decides: at this C and gamma six codes have errors of 8.3 to 9.3 %.",
 }
 
 
@@ -159,6 +160,9 @@ EXHIBITS = (
             "Counted from the cells of tables IV to VII: at most the error of cross-validation plus its standard "
             "deviation, or plus one point on the official test rows. Printed is for how many of the six methods the "
             "paper's own figures are that near; ours are counted among these. Cross-validation has one gamma.",
+            "Of the 29 cells out of 223 that are not near, 16 are those of Car: all our errors are below 3 % there and "
+            "the printed ones near 12 %, and cross-validation gains most. The others are Segment and Dermatology with "
+            "criterion II and Glass, for the reasons given with tables 5 and 6.",
         ),
     ),
     Exhibit(
