@@ -13,12 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import AutoSVC, JointSVC, PairwiseSVC, load_model, save_model
+from polymargin import AutoSVC, CoreVectorSVC, JointSVC, KernelSearchCV, PairwiseSVC, load_model, save_model
 from polymargin.auto import MANY_CLASSES, REDUCTIONS, machine_named
 from polymargin.auto_grid import around, choose_scaling, climb, middle_first, sample_of, search, steadiest
 from polymargin.auto_tuning import PROBE_ROWS, Tuning
 from polymargin.machines import MACHINES
-from polymargin.probabilities import closest, decided, evidence, fitted, probabilities, softmax
+from polymargin.probabilities import closest, decided, evidence, fitted, margins, pair_values, probabilities, softmax
 
 
 @parametrize_with_checks([AutoSVC(), AutoSVC("kesler", C=1.0)])
@@ -56,7 +56,7 @@ def test_probabilities_of_every_machine(name):
     X, y = load_iris(return_X_y=True)
     machine = machine_named(name, C=1.0, gamma=0.5).fit(X[::2], y[::2])
     for t, w in ((0.1, 0.0), (1.0, 0.5)):
-        P = probabilities(machine, X[1::2], t, w)
+        P = probabilities(machine, X[1::2], margins(machine), t, w)
         np.testing.assert_allclose(P.sum(axis=1), 1)
         np.testing.assert_array_equal(machine.classes_[P.argmax(axis=1)], machine.predict(X[1::2]))
 
@@ -246,7 +246,9 @@ def test_more_rows_are_asked_about_the_neighbours(monkeypatch):
 
 
 def test_core_vectors_are_tuned_as_they_will_be_used(monkeypatch, capfd):
-    """No exact search on thousands of rows, and probabilities of classes that have three rows in all."""
+    """The grid is searched with the same loss on shared kernel values; a class has three rows in all."""
+    seen = set()
+    monkeypatch.setattr("polymargin.auto_grid.KernelSearchCV", lambda m, **k: seen.add(m) or KernelSearchCV(m, **k))
     monkeypatch.setattr("polymargin.auto.MANY_ROWS", 1000)
     monkeypatch.setattr("polymargin.auto_tuning.FIRST_ROWS", 150)
     monkeypatch.setattr("polymargin.auto_tuning.TUNING_ROWS", 400)
@@ -256,9 +258,24 @@ def test_core_vectors_are_tuned_as_they_will_be_used(monkeypatch, capfd):
     said = capfd.readouterr().err
     first, last = [line for line in model.explain_choices_ if line.startswith("C =")]
     assert "Machine: core vectors" in said and first in said
-    assert "rows held out of 120" in last and int(first.split()[-2]) <= 150
+    assert "240 rows held out of 1200" in last
+    assert all(isinstance(m, PairwiseSVC) and m.loss == "squared_hinge" for m in seen) and len(seen) == 3
     assert "fitted on" in model.explain_choices_[-1] and model.temperature_ != 1
     assert model.score(X[1200:], y[1200:]) > 0.92
+    assert model.machine_.scheme == "pairwise" and len(model.margins_) == 45
+    P = model.predict_proba(X[1200:])
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[1200:]))
+    assert log_loss(y[1200:], P, labels=model.classes_) < 0.35
+
+
+def test_values_of_core_vectors_count_in_margins():
+    """Divided by them, they do not depend on the number of rows: support vectors inside the slack have 1."""
+    X, y = load_iris(return_X_y=True)
+    for copies in (1, 10):
+        machine = CoreVectorSVC(C=1e4 / copies, gamma=0.2, scheme="pairwise", tol=1e-6)
+        machine.fit(np.vstack([X] * copies), np.tile(y, copies))
+        f = pair_values(machine, X)[:, 0] / margins(machine)[0]  # classes 0 and 1 can be separated
+        assert f[:50].min() == pytest.approx(1, abs=0.01) and f[50:100].max() == pytest.approx(-1, abs=0.01)
 
 
 def test_a_grid_begins_in_the_middle_and_may_come_to_nothing():

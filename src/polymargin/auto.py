@@ -23,7 +23,7 @@ from .columns import _plain
 from .core_vector import CoreVectorSVC
 from .joint import JointSVC
 from .machines import MACHINES
-from .probabilities import fitted, probabilities, unseen
+from .probabilities import fitted, margins, probabilities, unseen
 from .progress import say
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .resources import peak_memory
@@ -97,6 +97,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     temperature_, evidence_weight_ : float
         What scores are divided by before they become probabilities; for one-versus-one, how much all pairs of a class
         count besides the closest one (t and w in `polymargin.probabilities`).
+    margins_ : ndarray of shape (1,) or (n_pairs,)
+        The units in which the scores count there: 1, but for core vectors.
     explain_choices_ : list of str
         What was chosen, and why.
     feature_names_out_ : ndarray of str
@@ -189,11 +191,12 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             self._say(f"Tuning was interrupted: trained on {len(tuning.sample)} rows with the best so far.")
         rows = self._last_rows(tuning, interrupted)
         self.encoder_, self.best_params_, self.cv_score_ = tuning.encoder, tuning.params, tuning.score
-        self.temperature_, self.evidence_weight_ = 1.0, 0.0
+        self.margins_, self.temperature_, self.evidence_weight_ = np.ones(1), 1.0, 0.0
         Z, labels = tuning.encoded(rows)
         self.machine_ = self._machine(name, **self.best_params_, y=y, seconds=tuning.left(), verbose=self.verbose)
         try:
             self.machine_.fit(Z, labels)
+            self.margins_ = margins(self.machine_)
             if self.calibrate and not interrupted:
                 self._calibrate(tuning)
         finally:
@@ -233,8 +236,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             class_weight=weight, memory=self.memory, n_jobs=self.n_jobs, verbose=verbose,
             time_limit=None if np.isinf(seconds) else max(seconds, 0.1),
         )  # fmt: skip
-        if name == "core-vector":
+        if name == "core-vector":  # pairs of classes, where they are not too many, are right more often
             run["random_state"] = self.random_state
+            run["scheme"] = "joint" if len(self.classes_) > MANY_CLASSES else "pairwise"
         return machine_named(name, C=C, gamma=gamma, **run)
 
     def _last_rows(self, tuning: Tuning, interrupted: bool) -> np.ndarray:
@@ -338,7 +342,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             Rows sum to 1.
         """
         Z = self.encode(X)
-        return probabilities(self.machine_, Z, self.temperature_, self.evidence_weight_)
+        return probabilities(self.machine_, Z, self.margins_, self.temperature_, self.evidence_weight_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_seconds_")

@@ -59,6 +59,7 @@ class Record:
 
 
 INPUT = {"n_features_in_": (Sizes(("d",), scalar=True),), "feature_names_in_": (Strings("d"),)}
+NOT_NEGATIVE = Number("a number >= 0", least=0.0)
 COUNT = Number("an integer >= 0", least=0, integer=True)
 FINITE = Number("a finite number")
 ANY = Kind("a number", (int, float))  # of a fit that was stopped at once some are infinite
@@ -70,7 +71,7 @@ REPORT = {
     "duality_gap_": (ANY,),
     "kkt_violation_": (ANY,),
     "n_kernel_evals_": (COUNT,),
-    "fit_seconds_": (Number("a number >= 0", least=0.0),),
+    "fit_seconds_": (NOT_NEGATIVE,),
 }
 PROTOTYPES = {
     **INPUT,
@@ -210,7 +211,7 @@ def check_isomap(model: Any) -> str | None:
     return None if inside else "a map of new rows that does not go with the coordinates"
 
 
-CORE = {"core_size_path_": (Numbers(),), "radius_": (Number("a number >= 0", least=0.0),)}
+CORE = {"core_size_path_": (Numbers(),), "radius_": (NOT_NEGATIVE,)}
 CORE_VECTORS = {
     **PROTOTYPES,
     "dual_coef_": (Array(("T", "S"), sparse=True), Array(("L", "S"))),
@@ -303,7 +304,8 @@ def check_auto(model: Any) -> str | None:
         return "an encoder that does not fit the machine"
     if not np.array_equal(model.machine_.classes_, model.classes_):
         return "a machine with other classes"
-    return None
+    fits = len(model.margins_) in (1, len(model.machine_.intercept_)) and np.all(model.margins_ > 0)
+    return None if fits else "margins that do not fit the machine"
 
 
 def some_columns(letter: str) -> Array:
@@ -372,12 +374,10 @@ RECORDS = {
             "machine_": tuple(Fitted(m) for m in (joint.JointSVC, *auto.REDUCTIONS.values())),
             "best_params_": (Kind("a dict", (dict,)),),
             "cv_score_": (NONE, FINITE),
-            "temperature_": (POSITIVE,),
-            "evidence_weight_": (Number("a number >= 0", least=0.0),),
+            **{"temperature_": (POSITIVE,), "evidence_weight_": (NOT_NEGATIVE,), "margins_": (Array(("M",)),)},
             "explain_choices_": (Words(),),
             "feature_names_out_": (Strings("F"),),
-            "fit_seconds_": (Number("a number >= 0", least=0.0),),
-            "peak_memory_": (COUNT,),
+            **{"fit_seconds_": (NOT_NEGATIVE,), "peak_memory_": (COUNT,)},
         },
         optional=(*OPTIONAL, "peak_memory_"),
         check=check_auto,

@@ -205,9 +205,10 @@ def probabilities(graph: Graph, model: AutoSVC, F: str, scores: str, winner: str
     op, constant, T = graph.op, graph.constant, len(model.classes_)
     if T == 2:
         half = op("Mul", op("Unsqueeze", scores, constant([1], np.int64)), constant([[-0.5, 0.5]]))
-        return op("Softmax", op("Div", half, constant(model.temperature_)), axis=1)
+        return op("Softmax", op("Div", half, constant(model.margins_[0] * model.temperature_)), axis=1)
     if not hasattr(model.machine_, "pairs_"):
-        return op("Softmax", op("Div", scores, constant(model.temperature_)), axis=1)
+        return op("Softmax", op("Div", scores, constant(model.margins_[0] * model.temperature_)), axis=1)
+    F = op("Div", F, constant(model.margins_))
     code = code_of(model.machine_).T
     odds = op("Max", op("Min", op("Div", F, constant(model.temperature_)), constant(MOST_ODDS)), constant(-MOST_ODDS))
     below = both(graph, lambda v: op("Exp", v), odds, code)

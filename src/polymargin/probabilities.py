@@ -23,6 +23,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
+from . import _core
+from .core_vector import CoreVectorSVC
+from .reductions import PairwiseSVC, pair_code
+
 MOST_ODDS = 30.0  # log-odds of a pair beyond which more make no difference
 LOG_T, LOG_W = (-8.0, 5.0), (-12.0, 3.0)
 START = (np.log(0.2), np.log(0.1))
@@ -33,19 +37,44 @@ def decided(machine: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
     F = machine.decision_function(Z)
     if F.ndim == 1:
         return np.column_stack([-0.5 * F, 0.5 * F]), (F > 0).astype(int)
-    return machine.pair_decisions_(Z) if by_pairs(machine) else F, F.argmax(axis=1)
+    return pair_values(machine, Z) if by_pairs(machine) else F, F.argmax(axis=1)
 
 
 def by_pairs(machine: Any) -> bool:
     return hasattr(machine, "pairs_") and len(machine.classes_) > 2
 
 
-def probabilities(machine: Any, Z: Any, t: float, w: float) -> np.ndarray:
+def pair_values(machine: Any, Z: Any) -> np.ndarray:
+    return machine.pair_decisions_(Z) if isinstance(machine, PairwiseSVC) else _core.scores(**machine._expansion(Z))
+
+
+def margins(machine: Any) -> np.ndarray:
+    """The units of the values, one for all or one per pair.
+
+    Core vectors have coefficients that sum to 1 and a margin rho that shrinks with more rows. In every pair
+    rho = y_i f(x_i) + alpha_i / C for all i with alpha_i > 0; those with the largest alpha tell it here.
+    """
+    if not isinstance(machine, CoreVectorSVC):
+        return np.ones(1)
+    if not by_pairs(machine):
+        return np.array([max(machine.rho_, 1e-12)])
+    rho, B = np.empty(len(machine.pairs_)), machine.dual_coef_
+    for k in range(len(rho)):
+        own = np.argsort(-np.abs(B[k]))[:50]
+        own = own[B[k, own] != 0]
+        f = pair_values(machine, machine.support_vectors_[own])[:, k] if len(own) else np.zeros(1)
+        rho[k] = np.median(np.sign(B[k, own]) * f + np.abs(B[k, own]) / machine.C) if len(own) else 1.0
+    return np.maximum(rho, 1e-12)
+
+
+def probabilities(machine: Any, Z: Any, unit: np.ndarray, t: float, w: float) -> np.ndarray:
     """P of the rows Z; the winner of the vote is moved to the top where the sums see another class there."""
     F, winner = decided(machine, Z)
+    F = F / unit
     if not by_pairs(machine):
         return softmax(F / t, axis=1)
-    S, rows = closest(F, machine.code_, t) + w * evidence(F, machine.code_), np.arange(len(F))
+    code = pair_code(machine.pairs_, len(machine.classes_))
+    S, rows = closest(F, code, t) + w * evidence(F, code), np.arange(len(F))
     S[rows, winner] = np.maximum(S[rows, winner], S.max(axis=1) + 1e-9)
     return softmax(S, axis=1)
 
@@ -66,7 +95,7 @@ def unseen(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Values of rows that a copy of the machine was not trained on, the numbers of their classes, and the pairs' code.
 
-    After the deadline no further copy is trained.
+    The values count in margins of the copy. After the deadline no further copy is trained.
     """
     values, at, model = [], [], None
     for train, test in splits:
@@ -75,9 +104,10 @@ def unseen(
             break
         limit = None if np.isinf(left) else max(left, 0.1)
         model = clone(machine).set_params(time_limit=limit).fit(Z[train], y[train])
-        values.append(decided(model, Z[test])[0])
+        values.append(decided(model, Z[test])[0] / margins(model))
         at.append(np.searchsorted(model.classes_, y[test]))
-    return np.vstack(values), np.concatenate(at), model.code_ if by_pairs(model) else None
+    code = pair_code(model.pairs_, len(model.classes_)) if by_pairs(model) else None
+    return np.vstack(values), np.concatenate(at), code
 
 
 def fitted(F: np.ndarray, at: np.ndarray, code: np.ndarray | None) -> tuple[float, float]:
