@@ -125,8 +125,10 @@ class Columns {
   void halt(std::vector<Worker>& workers, Status status) {
     for (Worker& w : workers) {
       if (w.column < 0) continue;
-      out_[w.column] = w.work.solution(set_.tol);
-      out_[w.column].status = status;
+      ColumnSolution& out = out_[w.column];
+      out = w.work.solution(set_.tol);
+      // A limit may end the polishing of a solution.
+      out.status = status != Status::interrupted && out.violation <= set_.tol ? Status::solved : status;
     }
     for (Index l = std::min(next_.load(), p_.columns()); l < p_.columns(); ++l) out_[l] = at_start(start_, l, status);
   }

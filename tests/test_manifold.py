@@ -342,3 +342,13 @@ def test_distances_that_overflow_are_an_error(alpha, rng):
     X = 1e200 * rng.normal(size=(40, 3))
     with pytest.raises(ValueError, match="scale the features"):
         SupervisedIsomap(n_neighbors=5, alpha=alpha).fit(X, np.arange(40) % 2)
+
+
+def test_neighbours_at_almost_the_same_distance():
+    """A row that is nearer by less than the rounding of float32 is nearer."""
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0 + 1e-7, 0.0], [5.0, 0.0]])
+    for k in range(3):
+        rows = np.roll(X, k, axis=0)
+        search = graphs.NeighborSearch(rows, graphs.Dissimilarity(), 1)
+        edges = search.edges(np.array([k]), 1, 0.0, None, "float64", None)
+        assert edges.j.tolist() == [(k + 2) % 4]

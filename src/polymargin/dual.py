@@ -323,8 +323,11 @@ def _exact_c_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:
     b = rho - r
     s = out["gradient"] + q.linear - q.ridge * out["alpha"]
     primal, dual = _objectives(q, out["alpha"], s, b)
-    if out["status"] == "solved" and out["violation"] + abs(rho) > run.tol:
+    good = out["violation"] + abs(rho) <= run.tol
+    if out["status"] == "solved" and not good:
         out["status"] = "stalled"
+    elif good and out["status"] in ("max_iter", "time_limit"):  # a limit ended the search for a better root
+        out["status"] = "solved"
     return out | {"b": b, "rho": 1.0, "primal": primal, "dual": dual, "extra": rho}
 
 
