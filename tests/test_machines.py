@@ -1,5 +1,7 @@
 """The machines with a margin per class: reference optima, limits and symmetries, for every row of the table."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -139,6 +141,14 @@ def test_free_variables_move_together(machine, loss):
     assert est.status_ == "solved" and est.duality_gap_ < 1e-5
     assert est.n_iter_ < 60 * len(y)
     assert_honest(est, X, y)
+    for max_iter in (3400, 3500):  # they have just moved when the fit ends
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            early = fit(machine, X, y, loss=loss, gamma=0.02, C=300.0, tol=1e-4, max_iter=max_iter)
+        assert_honest(early, X, y, optimum=0.5 * (est.primal_objective_ + est.dual_objective_))
+        B, own = coefficients(early, len(y)), (y, np.arange(len(y)))
+        most = {"crammer-singer": B[own], "adm": 3 * B[own], "kesler": -B}.get(machine, 0)  # sizes of dual variables
+        assert loss != "hinge" or np.max(most) <= 300 * (1 + 1e-9)
 
 
 # Limits
