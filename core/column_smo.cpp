@@ -33,7 +33,7 @@ void ColumnSmo<T>::begin() {
       b_[k] = p.b[v];
       set(k);
     }
-  n_iter_ = 0, idle_ = 0, most_ = -1;
+  n_iter_ = 0, idle_ = 0;
   next_check_ = check_every();
   status_ = Status::interrupted;
   refresh();

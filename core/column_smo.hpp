@@ -42,17 +42,15 @@ class ColumnSmo {
 
   void begin();
   // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more`
-  // says no: false. It is solved if no violation exceeds tol >= goal; the steps beyond that are some times those before it.
+  // says no: false. It is solved if no violation exceeds tol >= goal.
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {
       // stuck() comes first: it computes the gradient anew, after which there may be no violation left to step on.
-      const bool near = violation() <= tol;
-      if (near && most_ < 0) most_ = kPolish * n_iter_ + kPolishSteps;
-      if (stuck() || violation() <= goal || n_iter_ >= max_iter || (near && n_iter_ >= most_)) {
+      if (stuck() || violation() <= goal || n_iter_ >= max_iter) {
         if (!exact_) refresh();
         const bool solved = violation() <= tol, over = n_iter_ >= max_iter || idle_ >= kIdle;
-        if (violation() <= goal || (solved && (over || n_iter_ >= most_))) return end(Status::solved);
+        if (violation() <= goal || (solved && over)) return end(Status::solved);
         if (over) return end(n_iter_ >= max_iter ? Status::max_iter : Status::stalled);
       }
       if (n_iter_ % kPatience == kPatience - 1 && !more()) return false;
@@ -72,7 +70,6 @@ class ColumnSmo {
   };
   static constexpr Index kPatience = 64;  // steps between two looks at the clock
   static constexpr int kIdle = 3;
-  static constexpr Index kPolish = 5, kPolishSteps = 50000;
 
   bool stuck();
   Index check_every() const { return 1000 + 10 * static_cast<Index>(b_.size()); }
@@ -99,7 +96,7 @@ class ColumnSmo {
   std::vector<double> b_, low_, high_, linear_, exact_gradient_, gradient_;
   Range range_;  // over all parts
   bool exact_ = false;
-  Index n_iter_ = 0, next_check_ = 0, most_ = -1;
+  Index n_iter_ = 0, next_check_ = 0;
   double best_ = 0, closest_ = 0;
   int idle_ = 0;
   Status status_ = Status::interrupted;

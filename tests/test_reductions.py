@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from data_sets import blobs, digits, iris, wine
 from oracles import factor, rbf, solve
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import SVC
@@ -253,8 +254,9 @@ def test_many_classes(rng):
 @pytest.mark.parametrize("Scheme", [PairwiseSVC, OneVsRestSVC, OutputCodeSVC])
 def test_calibrated_probabilities_agree_with_predict(Scheme, method):
     X, y = digits()
-    model = Scheme(10.0, gamma=0.02).fit(X[:1200], y[:1200])
-    calibrated = CalibratedClassifierCV(Scheme(10.0, gamma=0.02), method=method, cv=3).fit(X[:1200], y[:1200])
+    machine = Scheme(10.0, gamma=0.02, random_state=0)  # a code is drawn
+    model = clone(machine).fit(X[:1200], y[:1200])
+    calibrated = CalibratedClassifierCV(machine, method=method, cv=3).fit(X[:1200], y[:1200])
     P = calibrated.predict_proba(X[1200:])
     np.testing.assert_allclose(P.sum(axis=1), 1)
     agree = calibrated.classes_[P.argmax(axis=1)] == model.predict(X[1200:])
