@@ -212,6 +212,25 @@ def test_scores_that_look_at_more_than_predictions():
         KernelSearchCV(PairwiseSVC(), **grid, cv=3, scoring="roc_auc_ovr").fit(X, y)
 
 
+def test_score_is_the_one_that_was_asked_for(rng):
+    X, y = wine()
+    weight = rng.integers(1, 4, len(y)).astype(float)
+    grid = dict(C=[0.01], gamma=[1.0])  # a poor machine: the scores differ
+    for scoring, refit in (("f1_macro", True), (["accuracy", "f1_macro"], "f1_macro"), (None, True)):
+        theirs = GridSearchCV(PairwiseSVC(), grid, cv=3, scoring=scoring, refit=refit).fit(X, y)
+        ours = KernelSearchCV(PairwiseSVC(), **grid, cv=3, scoring=scoring, refit=refit).fit(X, y)
+        assert ours.score(X, y) == theirs.score(X, y)
+    assert ours.score(X, y, sample_weight=weight) == pytest.approx(
+        accuracy_score(y, ours.predict(X), sample_weight=weight)
+    )
+
+
+def test_splits_of_one_class_are_named():
+    X, y = blobs([30, 30], 3, seed=1)[0], np.repeat([0, 1], 30)
+    with pytest.raises(ValueError, match=r"at least 2 classes, and found \[0\] in split 1: use a splitter"):
+        KernelSearchCV(PairwiseSVC(), C=range(1, 3), gamma=[1.0], cv=[([0, 40], [1]), ([0, 1, 2], [40])]).fit(X, y)
+
+
 @pytest.mark.parametrize("machine", [PairwiseSVC, JointSVC])
 def test_a_given_matrix_beyond_the_memory(machine):
     X, y = blobs([100, 100, 100], 3, seed=1, spread=1.0)

@@ -89,12 +89,14 @@ class Kind:
 
 @dataclass(frozen=True)
 class Array:
-    """A list or tuple, or what NumPy can make an array of: a data frame, a series."""
+    """A list, tuple or range, or what NumPy can make an array of: a data frame, a series."""
 
     expected: str
 
     def accepts(self, value: Any) -> bool:
-        return isinstance(value, list | tuple) or (hasattr(value, "__array__") and not isinstance(value, np.generic))
+        return isinstance(value, list | tuple | range) or (
+            hasattr(value, "__array__") and not isinstance(value, np.generic)
+        )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as rows_of
+from sklearn.utils.validation import check_is_fitted
 
 from .best_estimator import BestEstimator, requests_weights, tuned_names
 from .checks import (
@@ -177,6 +178,7 @@ class KernelSearchCV(BestEstimator):
         self.scorer_ = check_scoring(self.estimator, scoring=self.scoring)
         splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels, groups))
         self.n_splits_ = len(splits)
+        self._check_splits(labels, weight, splits)
         grid = self._grid(machine, Z, weight)
         before = []
         if self.warm_start and hasattr(self, "_kept") and self._kept[0] == self._key(Z, labels, weight, splits):
@@ -225,6 +227,37 @@ class KernelSearchCV(BestEstimator):
                 stacklevel=2,
             )
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score of `best_estimator_` by `scoring`; of several, by the one that `refit` names.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            The score; of several without a name in `refit`, a dict of all.
+        """
+        check_is_fitted(self, "best_estimator_")
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        score = self.scorer_(self.best_estimator_, X, y, **weights)
+        return score[self.refit] if isinstance(score, dict) and isinstance(self.refit, str) else score
+
+    def _check_splits(self, y: np.ndarray, weight: np.ndarray, splits: list) -> None:
+        for k, (train, _) in enumerate(splits):
+            found = np.unique(y[train][weight[train] > 0])
+            if len(found) < 2:
+                raise ValueError(
+                    f"cv expected training sets of at least 2 classes, and found {found.tolist()} in split {k}: use a "
+                    f"splitter that mixes the classes, for example StratifiedKFold"
+                )
 
     def _grid(self, machine: Any, X: Any, weight: np.ndarray) -> tuple[list, list]:
         """The values of C and of gamma."""
