@@ -191,7 +191,8 @@ class LinearMarginSolver {
     double last = out_.violation;
     for (;;) {
       if (watch_.halted(out_, last, objective_) || watch_.stalled(out_, last, objective_, kPatience)) return true;
-      ++out_.n_iter;
+      n_steps_ += std::max<Index>(1, static_cast<Index>(order_.size()));
+      out_.n_iter = (n_steps_ + n_ - 1) / n_;  // in sweeps over all examples
       const double worst = sweep(last);
       if (worst < 0) return true;
       if (worst <= eps) return false;
@@ -275,6 +276,7 @@ class LinearMarginSolver {
   std::vector<float> violation_;
   std::vector<Index> order_;
   double objective_ = 0;
+  Index n_steps_ = 0;
   Solution out_;
 };
 

@@ -254,3 +254,13 @@ def test_interruption_leaves_the_best_point():
     answer = minimise(oracle, 1, np.array([1.0]), tol=1e-30, max_iter=100)
     assert answer.status == "interrupted" or answer.status == "solved"
     assert np.isfinite(answer.primal_objective)
+
+
+def test_a_sweep_is_as_many_steps_as_there_are_rows():
+    """Where few rows are left to step on, sweeps over these alone are not what max_iter counts."""
+    X, y = iris()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    loss = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    auto, cuts = (StructuredSVC(C=1000.0, loss_matrix=loss, algorithm=a).fit(X, y) for a in ("auto", "one-slack"))
+    assert auto.status_ == "solved" and auto.n_iter_ <= auto.max_iter
+    assert auto.primal_objective_ == pytest.approx(cuts.primal_objective_, rel=1e-5)
