@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
+from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polymargin import AutoSVC, CoreVectorSVC, JointSVC, KernelSearchCV, PairwiseSVC, load_model, save_model
+from polymargin import AutoSVC, CoreVectorSVC, JointSVC, KernelSearchCV, PairwiseSVC, auto_grid, load_model, save_model
 from polymargin.auto import MANY_CLASSES, REDUCTIONS, machine_named
-from polymargin.auto_grid import around, choose_scaling, climb, middle_first, sample_of, search, steadiest
+from polymargin.auto_grid import around, choose_scaling, climb, middle_first, repeats, sample_of, search, steadiest
 from polymargin.auto_tuning import PROBE_ROWS, Tuning
 from polymargin.machines import MACHINES
 from polymargin.probabilities import closest, decided, evidence, fitted, margins, pair_values, probabilities, softmax
@@ -201,6 +202,22 @@ def test_scaling_by_one_standard_error(column, common, n, chosen):
     assert choose_scaling({"column": found["column"]}, n) == ("column", "column")
 
 
+def test_few_rows_are_cut_into_folds_more_often(monkeypatch):
+    """The scores that decide are the means over all cuts."""
+    assert [repeats(n) for n in (20, 600, 700, 1000, 1001, 5000)] == [3, 3, 2, 2, 1, 1]
+    X, y = load_wine(return_X_y=True)
+    scores = []
+    pick = auto_grid.steadiest
+    monkeypatch.setattr(auto_grid, "steadiest", lambda r: scores.append(r["mean_test_score"]) or pick(r))
+    model = AutoSVC().fit(X, y)
+    assert "in 3 x 5 folds of 178 rows" in " ".join(model.explain_choices_)
+    cuts = [RepeatedStratifiedKFold(n_splits=5, n_repeats=k + 1, random_state=k) for k in range(2)]
+    means = [cross_val_score(PairwiseSVC(C=4.0, gamma=1 / 13), model.encode(X), y, cv=cut).mean() for cut in cuts]
+    at = 8 * auto_grid.PATTERN_C.tolist().index(4.0)  # the gamma in the middle comes first
+    assert (means[0] + 2 * means[1]) / 3 == pytest.approx(scores[-1][at], abs=1e-9)
+    assert model.cv_score_ == scores[-1].max()
+
+
 def test_neighbours():
     grid = 2.0 ** np.arange(6)
     np.testing.assert_array_equal(around(grid, 4.0, 1), [2, 4, 8])
@@ -238,7 +255,7 @@ def test_more_rows_are_asked_about_the_neighbours(monkeypatch):
     X, y = load_digits(return_X_y=True)
     model = AutoSVC().fit(X[:1200], y[:1200])
     first, last = [line for line in model.explain_choices_ if line.startswith("C =")]
-    assert "in 5 folds of" in first and "240 rows held out of 1200" in last
+    assert "in 5 folds of 4" in first and "240 rows held out of 1200" in last
     assert f"C = {model.best_params_['C']:.4g}" in last and f"accuracy {model.cv_score_:.4f}" in last
     assert model.score(X[1200:], y[1200:]) > 0.92
     asked = AutoSVC(C=10.0, gamma=0.02).fit(X[:1200], y[:1200])  # nothing to climb to

@@ -139,6 +139,26 @@ BAD = {
 }
 
 
+def test_a_table_as_spreadsheets_write_it(tmp_path, seed):
+    """Byte order mark, semicolons, decimal commas, dates, row numbers with and without a name, one value throughout."""
+    rng = np.random.default_rng(seed)
+    names = np.array(["très bon", "assez mauvais"])
+    lines = ["\ufeff;nombre;poids;jour;rien;classe"]
+    for i in range(40):
+        weight = "" if i % 9 == 5 else f"{3 * (i < 20) + 0.3 * rng.normal():.3f}".replace(".", ",")
+        lines.append(f"{i};{i + 1};{weight};2021-01-{1 + i % 28:02d};7;{names[int(i < 20)]}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = run("fit", "t.csv", "-t", "classe", "--C", 1, "--gamma", 0.1, "--json", cwd=tmp_path)
+    assert "first column has no name" in done.stderr and "left out 'nombre', which only counts the rows" in done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["columns"] == 3 and facts["classes"] == sorted(names) and facts["cv_accuracy"] > 0.8
+    told = json.loads(run("explain", "model.pm", "t.csv", "--json", cwd=tmp_path).stdout)
+    assert {f["name"] for f in told["features"]} == {"poids", "poids is missing", "jour", "rien"}
+    run("predict", "model.pm", "t.csv", cwd=tmp_path)
+    assert set(pd.read_csv(tmp_path / "predictions.csv")["prediction"]) == set(names)
+    assert "left out 'nombre'" in run("embed", "t.csv", "-t", "classe", cwd=tmp_path).stderr
+
+
 @pytest.fixture(scope="module")
 def bad(folder):
     train = pd.read_csv(folder / "train.csv")

@@ -53,6 +53,22 @@ def test_quotes_and_blank_lines(write):
     assert X["a"].tolist() == [1, 2]
 
 
+def test_row_numbers_decimal_commas_and_dates(write):
+    """As a spreadsheet or pandas writes a table: without a name for the row numbers."""
+    text = "\ufeff;size;day;at;word;y\n0;1,5;2021-04-28;2021-04-28 10:30;1,5 m;1.0\n"
+    text += "1;;2021-04-29;;2,0 m;2.0\n2;-3;;;x;1.0\n"
+    with pytest.warns(UserWarning, match="first column has no name"):
+        X, y = read(write(text), "y")
+    assert list(X.columns) == ["size", "day", "at", "word"]
+    np.testing.assert_array_equal(X["size"], [1.5, np.nan, -3.0])
+    assert X["day"].dt.day.tolist()[:2] == [28, 29] and X["day"].isna().tolist() == [False, False, True]
+    assert X["at"].dt.minute[0] == 30 and X["word"].tolist() == ["1,5 m", "2,0 m", "x"]
+    assert y.dtype == np.int64 and y.tolist() == [1, 2, 1]
+    X, y = read(write("a,day,y\n1,2021-13-28,0.5\n2,2021-01-01,1.5\n"), "y")  # no such month; labels with decimals
+    assert X["day"].tolist() == ["2021-13-28", "2021-01-01"] and y.tolist() == [0.5, 1.5]
+    assert read(write('a,b,y\n"1,5",2,u\n"2,5",3,v\n'), "y").X["a"].tolist() == ["1,5", "2,5"]  # thousands, perhaps
+
+
 def test_all_formats_give_the_same_rows(tmp_path):
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
@@ -79,6 +95,7 @@ BAD = {
     "no header": ("1,2,3\n4,5,6\n", "found only numbers"),
     "the same name twice": ("a,a,y\n1,2,u\n", "found 'a' twice"),
     "no name": ("a,,y\n1,2,u\n", "found none for column 2"),
+    "no name at all": ('""\nu\nv\n', "found none for column 1"),
     "only the target": ("y\nu\nv\n", "expected columns beside the target"),
     "text where numbers belong": (
         "a,y\n" + "1,u\n" * 20 + "1o,v\n" + "2,u\n" * 9,

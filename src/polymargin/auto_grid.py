@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from .search_cv import KernelSearchCV
 
 PATTERN_C = 2.0 ** np.arange(-2, 13, 2)
 PATTERN_GAMMA = 2.0 ** np.arange(-8, 7, 2)  # times 1 / (number of columns)
+REPEATED_ROWS = 2000  # rows that are tested in the folds if a data set has fewer, but each at most three times
 
 
 def steadiest(results: Any) -> dict[str, float]:
@@ -34,14 +35,14 @@ def steadiest(results: Any) -> dict[str, float]:
 
 def search(
     machine: Any, Z: Any, y: np.ndarray, C: np.ndarray, gamma: np.ndarray, cv: int, seed: Any, limit: float,
-    verbose: int = 0,
+    verbose: int = 0, times: int = 1,
 ) -> KernelSearchCV | None:  # fmt: skip
     """The grid in at most so many seconds, from its middle outwards; what it did not come to has no score.
 
-    None if it came to nothing.
+    `times` is how often the rows are cut into folds. None if it came to nothing.
     """
-    most = int(np.unique(y, return_counts=True)[1].max())
-    splits = StratifiedKFold(max(2, min(cv, most)), shuffle=True, random_state=seed)  # rare classes miss some folds
+    folds = max(2, min(cv, int(np.unique(y, return_counts=True)[1].max())))  # rare classes miss some of them
+    splits = RepeatedStratifiedKFold(n_splits=folds, n_repeats=times, random_state=seed)
     begin = time.monotonic()
     found = KernelSearchCV(
         machine, C=C, gamma=middle_first(gamma), cv=splits, refit=False, n_jobs=machine.n_jobs, memory=machine.memory,
@@ -55,6 +56,11 @@ def search(
         return None
     found.search_seconds_ = time.monotonic() - begin
     return found
+
+
+def repeats(n: int) -> int:
+    """How often rows are cut into folds: the best of 64 points is a matter of luck in the folds if rows are few."""
+    return int(np.clip(REPEATED_ROWS // n, 1, 3))
 
 
 def quietly(fit: Callable, *data: Any) -> Any:

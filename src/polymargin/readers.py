@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ from .checks import nearest
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
 NUMBERS = 0.9  # a column with at least this share of numbers is meant to have nothing else
 SEPARATORS = ",;\t"
+DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
+ISO_DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"
 
 
 class ReadError(ValueError):
@@ -40,7 +43,8 @@ def read(path: str | Path, target: str | None = None) -> Rows:
     Parameters
     ----------
     path : str or Path
-        .csv, .tsv or .txt (one header line; separated by commas, semicolons or tabs), .parquet or .pq,
+        .csv, .tsv or .txt (one header line; separated by commas, semicolons or tabs, with the last two also with
+        decimal commas; columns of ISO dates become dates; a first column without a name is left out), .parquet or .pq,
         .svm, .svmlight or .libsvm, .npz (arrays X and y, or X_train and y_train). Text files may end in .gz or .bz2.
     target : str, default=None
         Column of the labels. svmlight and NPZ files have their own. None: no labels are looked for in a table.
@@ -92,7 +96,29 @@ def _read_csv(path: Path, target: str | None) -> Rows:
         skip_blank_lines=True,
     )  # fmt: skip
     frame.columns = names
+    if not names[0]:
+        warnings.warn(f"{path}: the first column has no name: it is taken for row numbers and left out", stacklevel=4)
+        frame = frame.drop(columns="")
+    for name in frame.columns:
+        if name != target and not pd.api.types.is_numeric_dtype(frame[name]):
+            frame[name] = _typed(frame[name], decimal_commas=separator != ",")
     return _split(path, frame, target, header=True)
+
+
+def _typed(column: Any, *, decimal_commas: bool) -> Any:
+    """Text as what all of its cells are: ISO dates, or numbers with decimal commas; else as it is."""
+    import pandas as pd
+
+    cells = column.dropna()
+    if not len(cells) or not cells.map(lambda v: isinstance(v, str)).all():
+        return column
+    if decimal_commas and cells.str.fullmatch(DECIMAL_COMMA).all():
+        return column.str.replace(",", ".").astype(float)
+    if cells.str.fullmatch(ISO_DATE).all():
+        dates = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
+        if dates.notna().sum() == len(cells):
+            return dates
+    return column
 
 
 def _check_lines(path: Path) -> tuple[str, list[str], int]:
@@ -143,7 +169,7 @@ def _spoken(separator: str) -> str:
 def _check_names(path: Path, names: list[str]) -> None:
     seen = set()
     for k, name in enumerate(names):
-        if not name:
+        if not name and (k > 0 or len(names) == 1):  # tables are often written with their row numbers in front
             raise ReadError(f"{path}: expected a name for every column, and found none for column {k + 1}: add one")
         if name in seen:
             raise ReadError(f"{path}: expected different column names, and found {name!r} twice: rename one")
@@ -203,6 +229,8 @@ def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> Rows:
     if len(frame.columns) == 1:
         raise ReadError(f"{path}: expected columns beside the target {target!r}, and found none")
     labels = y.to_numpy()
+    if labels.dtype.kind == "f" and np.all(labels == np.round(labels)) and np.abs(labels).max() < 2**53:
+        labels = labels.astype(np.int64)  # classes that are numbers have no decimals
     return Rows(frame.drop(columns=target), labels.astype(str) if labels.dtype == object else labels)
 
 

@@ -11,7 +11,20 @@ import typer
 from rich.markup import escape
 from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 
-from .terminal import Data, Json, Refusal, Seed, Target, check_folder, err, labelled, out, say, table_of
+from .terminal import (
+    Data,
+    Json,
+    Refusal,
+    Seed,
+    Target,
+    check_folder,
+    err,
+    labelled,
+    out,
+    say,
+    table_of,
+    without_counters,
+)
 
 METHODS = ("grid", "criterion-I", "criterion-II")
 
@@ -46,7 +59,7 @@ def tune(
     if ellipsoidal and method == "grid":
         raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, and found grid")
     X, y = labelled(data, target)
-    Z = encoded(X)
+    Z = encoded(without_counters(X, data))
     estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]))
     begin = time.perf_counter()
     with err.status(f"tuning on {Z.shape[0]} rows, {Z.shape[1]} columns"):
@@ -95,7 +108,7 @@ def embed(
 
     check_folder(to)
     X, y = labelled(data, target)
-    Z = encoded(X)
+    Z = encoded(without_counters(X, data))
     Z = Z.toarray() if hasattr(Z, "toarray") else Z
     fit, held = np.arange(len(y)), np.zeros(0, dtype=np.int64)
     if held_out > 0:
@@ -145,7 +158,7 @@ def compare(
     if picture is not None:
         check_folder(picture)
     X, y = labelled(data, target)
-    Z = encoded(X)
+    Z = encoded(without_counters(X, data))
     classes, index = np.unique(y, return_inverse=True)
     few = classes[np.bincount(index) < folds]
     if len(few):

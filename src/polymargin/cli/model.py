@@ -27,6 +27,7 @@ from .terminal import (
     out,
     say,
     table_of,
+    without_counters,
 )  # fmt: skip
 
 
@@ -52,6 +53,7 @@ def fit(
 
     check_folder(model)
     X, y = labelled(data, target)
+    X = without_counters(X, data)
     auto = AutoSVC(
         machine, C="auto" if C is None else C, gamma="auto" if gamma is None else gamma,
         class_weight="balanced" if balanced else None, time_limit=time_limit, random_state=seed,
