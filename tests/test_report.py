@@ -198,6 +198,17 @@ def test_26_classes_fit_on_the_screen(browser, letters):
         "a => a.map(e => e.getAttribute('href') + e.getAttribute('fill'))"
     )
     assert len(set(marks)) == 26
+    boxes = [tab.locator(f"#scores table >> nth={k}").bounding_box() for k in range(2)]
+    assert boxes[1]["x"] > boxes[0]["x"] + boxes[0]["width"] and boxes[1]["y"] == boxes[0]["y"]  # beside each other
+    grey = "getComputedStyle(document.querySelector(`#points use[fill='var(--grey)']`)).fill"
+    shades = [(tab.emulate_media(color_scheme=scheme), tab.evaluate(grey))[1] for scheme in ("light", "dark")]
+    assert shades == ["rgb(91, 91, 91)", "rgb(180, 180, 180)"]
+    tab.emulate_media(media="print", color_scheme="light")
+    assert tab.locator(
+        "#filter label"
+    ).first.is_visible()  # the key to the marks is printed, what cannot be used is not
+    assert not tab.locator("#filter input").first.is_visible() and not tab.locator("#filter button").first.is_visible()
+    tab.emulate_media(media="screen")
     tab.set_viewport_size({"width": 390, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     box = tab.locator("#plane").bounding_box()

@@ -14,8 +14,9 @@ from .facts import facts
 
 __all__ = ["facts", "write_report"]
 
-# Eight colours that people with any kind of colour vision tell apart (Okabe and Ito 2008), times four shapes.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "#5B5B5B")
+# Eight colours that people with any kind of colour vision tell apart (Okabe and Ito 2008), times four shapes; grey is
+# lighter on a dark page.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "var(--grey)")
 SHAPES = ("circle", "square", "triangle", "diamond")
 
 
