@@ -13,7 +13,7 @@ namespace {
 
 constexpr Index kChunk = 4096;  // steps between two looks at the clock
 constexpr Index kCopied = 600;  // rows: up to so many, steps on a copy that stays in cache pay for making it
-// Up to so many training rows solutions are carried on to rounding error, as those of single fits are (code_solver.cpp).
+// Up to so many training rows solutions are carried on to rounding error, as in single fits (code_solver.cpp).
 constexpr Index kPolished = 256;
 constexpr double kPolishedTol = 1e-12;
 
