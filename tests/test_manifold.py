@@ -107,6 +107,8 @@ def test_class_distances(way, offset, rng):
 
     plain = SupervisedIsomap(n_components=2, n_neighbors=5, gamma=2.0, offset=offset).fit(X, y)
     assert apart(model, 0, 2) / apart(model, 1, 2) > 2 * apart(plain, 0, 2) / apart(plain, 1, 2)
+    frame = SupervisedIsomap(n_components=2, n_neighbors=5, class_distances=pd.DataFrame(S), gamma=2.0, offset=offset)
+    np.testing.assert_array_equal(frame.fit(X, y).embedding_, model.embedding_)
     for bad, message in ((np.ones((2, 2)), "shape"), (np.triu(S), "symmetric"), (-S, "> 0")):
         with pytest.raises(ValueError, match=message):
             SupervisedIsomap(class_distances=bad).fit(X, y)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from . import graphs, scaling
-from .checks import NONE, POSITIVE, RUN, Kind, Name, Number, check_parameters, check_rows
+from .checks import NONE, POSITIVE, RUN, Array, Name, Number, check_parameters, check_rows
 from .grnn import GRNNRegressor
 from .progress import LINES_EVERY, LONG, MULTIPLY_ADDS, duration, say
 from .resources import budget, threads
@@ -26,7 +26,7 @@ CONSTRAINTS = {
     "alpha": (NONE, Number("a number in [0, 1)", least=0.0, most=math.nextafter(1.0, 0.0))),
     "offset": (Name(("outside", "inside")),),
     "gamma": (POSITIVE, Name(("mean",))),
-    "class_distances": (NONE, Kind("an array of shape (n_classes, n_classes)", (np.ndarray, list, tuple))),
+    "class_distances": (NONE, Array("an array of shape (n_classes, n_classes)")),
     "spread": (POSITIVE, Name(("auto",))),
     "n_landmarks": (NONE, Name(("auto",)), Number("an integer >= 2", least=2, integer=True)),
     **{name: RUN[name] for name in ("memory", "n_jobs", "random_state", "verbose")},

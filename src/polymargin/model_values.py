@@ -60,6 +60,10 @@ def encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
             return {"labels": [kind, [encode(item, arrays, where) for item in items]]}
     if isinstance(value, BaseEstimator):
         return {"estimator": encode_estimator(value, arrays, where)}
+    if isinstance(value, range):
+        return list(value)
+    if hasattr(value, "__array__") and np.asarray(value).dtype.name in NUMBERS and not isinstance(value, np.generic):
+        return encode(np.asarray(value), arrays, where)  # a data frame of parameters
     raise ValueError(
         f"a model file expected numbers, strings, arrays and known estimators, and found {type(value).__name__} in "
         f"{where}: it cannot be kept as plain data, so use pickle or skops instead"
