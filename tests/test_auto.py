@@ -198,8 +198,10 @@ def test_equal_scores_go_to_the_middle_of_the_plateau():
 def test_scaling_by_one_standard_error(column, common, n, chosen):
     found = {name: SimpleNamespace(best_score_=score) for name, score in (("column", column), ("common", common))}
     scaling, why = choose_scaling(found, n)
-    assert scaling == chosen and why.startswith(chosen) and f"{common:.4f} (common) on {n} rows" in why
-    assert choose_scaling({"column": found["column"]}, n) == ("column", "column")
+    assert scaling == chosen and f"{common:.4f} with one for all, on {n} rows" in why
+    assert why.startswith({"column": "every column", "common": "one factor"}[chosen])
+    assert ("luck" in why) == (chosen == "column" and common > column)
+    assert choose_scaling({"column": found["column"]}, n)[0] == "column"
 
 
 def test_few_rows_are_cut_into_folds_more_often(monkeypatch):

@@ -86,12 +86,15 @@ def choose_scaling(found: dict[str, KernelSearchCV], n: int) -> tuple[str, str]:
 
     Columns of their own scale are the rule; the exception has to be better by more than one standard error.
     """
-    scores = [search.best_score_ for search in found.values()]
-    if len(scores) < 2:
-        return next(iter(found)), next(iter(found))
-    chosen = "common" if scores[1] - scores[0] > standard_error(scores[0], n) else "column"
-    said = " and ".join(f"{score:.4f} ({name})" for name, score in zip(found, scores, strict=True))
-    return chosen, f"{chosen}, after cross-validated accuracies of {said} on {n} rows"
+    if len(found) < 2:
+        return next(iter(found)), "every column by its own standard deviation"
+    column, common = (found[name].best_score_ for name in ("column", "common"))
+    error = standard_error(column, n)
+    figures = f"{column:.4f} with one factor per column, {common:.4f} with one for all, on {n} rows"
+    if common - column > error:
+        return "common", f"one factor for all columns, by the accuracies in cross-validation: {figures}"
+    why = f"; a gain within the standard error of {error:.4f} may be luck" if common > column else ""
+    return "column", f"every column by its own standard deviation, after cross-validation: {figures}{why}"
 
 
 def around(values: np.ndarray, value: float, steps: int) -> np.ndarray:
