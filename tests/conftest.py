@@ -1,10 +1,14 @@
 """Fixtures that all tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# A shell that starts the tests in the background has Ctrl-C ignored, and many tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Session scope, so that Hypothesis tests may use it as well.
