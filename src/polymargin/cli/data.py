@@ -184,6 +184,8 @@ def compare(
             {"machine": name, "accuracy": float(accuracy.mean()), "spread": float(accuracy.std()), "seconds": seconds,
              "support_vectors": len(best.support_), "C": best.C, "gamma": best.gamma}
         )  # fmt: skip
+        if not err.is_terminal:  # where no spinner turns
+            err.print(f"{name}: accuracy {accuracy.mean():.4f}")
     table = table_of(
         f"{len(y)} rows, {Z.shape[1]} columns, {len(classes)} classes, {folds} folds",
         "machine", "accuracy", "+-", "seconds to fit", "support vectors", "C", "gamma",
