@@ -105,6 +105,7 @@ def test_compare(folder):
     facts = json.loads(said.stdout)
     assert {m["machine"] for m in facts["machines"]} == {*REDUCTIONS, *MACHINES}
     assert all(m["accuracy"] > 0.8 and m["support_vectors"] > 0 for m in facts["machines"])
+    assert said.stderr.split("\n")[:-1] == [f"{m['machine']}: accuracy {m['accuracy']:.4f}" for m in facts["machines"]]
     assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -26,7 +26,6 @@ from polymargin import (
     EnclosingBall,
     GRNNRegressor,
     JointSVC,
-    KernelSearchCV,
     OneVsRestSVC,
     OutputCodeSVC,
     PairwiseSVC,
@@ -145,21 +144,6 @@ def test_data_frames_keep_their_names(path):
     found = load_model(save_model(model, path))
     assert_array_equal(found.feature_names_in_, model.feature_names_in_)
     same(found, model, frame)
-
-
-def test_data_frames_as_parameters_become_arrays(path):
-    pd = pytest.importorskip("pandas")
-    X, y = blobs([40, 30, 30], 4, seed=2)
-    model = SupervisedIsomap(class_distances=pd.DataFrame(np.full((3, 3), 2.0))).fit(X, y)
-    save_model(model, path)
-    back = load_model(path)
-    assert_array_equal(back.class_distances, np.full((3, 3), 2.0))
-    assert_array_equal(back.transform(X), model.transform(X))
-    search = KernelSearchCV(PairwiseSVC(), C=pd.Series([1.0, 2.0]), gamma=range(1, 3)).fit(X, y)
-    save_model(search, path)
-    back = load_model(path)
-    assert list(back.C) == [1.0, 2.0] and list(back.gamma) == [1, 2]
-    assert_array_equal(back.predict(X), search.predict(X))
 
 
 def test_precomputed_kernel(path):

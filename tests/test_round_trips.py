@@ -151,3 +151,18 @@ def test_changed_files_are_refused(change, tmp_path):
     crafted.save(tmp_path / "model.pm")
     with pytest.raises(ValueError, match="model.pm expected a sound polymargin model file, and found"):
         load_model(tmp_path / "model.pm")
+
+
+def test_data_frames_and_ranges_as_parameters(tmp_path):
+    pd = pytest.importorskip("pandas")
+    S = np.full((3, 3), 2.0)
+    model = polymargin.SupervisedIsomap(n_neighbors=5, class_distances=pd.DataFrame(S)).fit(X, y)
+    back = by_file(model, tmp_path)
+    assert_array_equal(back.class_distances, S)
+    assert_array_equal(back.transform(Z), model.transform(Z))
+    search = polymargin.KernelSearchCV(polymargin.PairwiseSVC(), C=pd.Series([1.0, 2.0]), gamma=range(1, 3), cv=3).fit(
+        X, y
+    )
+    back = by_file(search, tmp_path)
+    assert list(back.C) == [1.0, 2.0] and list(back.gamma) == [1, 2]
+    assert_array_equal(back.predict(Z), search.predict(Z))
