@@ -4,14 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
-#include <memory>
 #include <mutex>
+
+#include "dual/pair_steps.hpp"
 
 namespace polymargin {
 
 namespace {
 
-constexpr Index kChunk = 4096;  // steps between two looks at the clock
 constexpr Index kCopied = 600;  // rows: up to so many, steps on a copy that stays in cache pay for making it
 // Up to so many training rows solutions are carried on to rounding error, as in single fits (code_solver.cpp).
 constexpr Index kPolished = 256;
@@ -21,15 +21,16 @@ Index class_of(Span<const Index> segments, Index row) {
   return std::upper_bound(segments.begin(), segments.end(), row) - segments.begin() - 1;
 }
 
-// Rows as ranges of adjacent ones.
-std::vector<ClassQp::Part> ranges(const std::vector<Index>& rows) {
-  std::vector<ClassQp::Part> parts;
+struct Run {  // adjacent rows
+  Index row, at, size;
+};
+std::vector<Run> runs(const std::vector<Index>& rows) {
+  std::vector<Run> out;
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    if (parts.empty() || parts.back().row + parts.back().size != rows[k])
-      parts.push_back({rows[k], static_cast<Index>(k), 0});
-    ++parts.back().size;
+    if (out.empty() || out.back().row + out.back().size != rows[k]) out.push_back({rows[k], static_cast<Index>(k), 0});
+    ++out.back().size;
   }
-  return parts;
+  return out;
 }
 
 // One column on one training set, along all C.
@@ -47,57 +48,58 @@ class Path {
       weight_.push_back(fold.weight[k]);
     }
     const Index m = static_cast<Index>(rows.size());
-    std::vector<ClassQp::Part> parts = ranges(rows);
+    std::vector<Run> parts = runs(rows);
+    DenseQp<double>& q = steps_.qp;
     if (m <= kCopied) {
       copy_.resize(m * m);
       for (Index k = 0; k < m; ++k)
-        for (const ClassQp::Part& part : parts)
+        for (const Run& part : parts)
           std::copy_n(K + rows[k] * n + part.row, part.size, copy_.data() + k * m + part.at);
-      parts = {{0, 0, m}};
+      q.reset({m}, {0, 1});
+      q.blocks = {{copy_.data(), m}};
+    } else {
+      std::vector<Index> sizes;
+      for (const Run& part : parts) sizes.push_back(part.size);
+      q.reset(sizes, {0, static_cast<Index>(sizes.size())});
+      for (const Run& a : parts)
+        for (const Run& b : parts) q.blocks.push_back({K + a.row * n + b.row, n});
     }
-    qp_ = std::make_unique<ClassQp>(std::move(parts));
-    test_ = ranges({fold.test.begin(), fold.test.end()});
-    for (Index k = 0; k < qp_->size(); ++k) qp_->linear[k] = sign_[k];
+    for (Index k = 0; k < m; ++k) q.diagonal[k] = K[rows[k] * n + rows[k]];
+    test_ = runs({fold.test.begin(), fold.test.end()});
   }
 
   // Solves for the k-th C. A solution at the bounds scales with C, one inside them stays.
   Status solve(Index k, const std::function<bool()>& stop) {
     const double C = p_.C[k], infinity = std::numeric_limits<double>::infinity();
-    ClassQp& q = *qp_;
+    DenseQp<double>& q = steps_.qp;
     Index n_free = 0, n_bound = 0;
     for (Index i = 0; k > 0 && i < q.size(); ++i)
-      if (q.z[i] != 0) ++(q.z[i] > q.low[i] && q.z[i] < q.high[i] ? n_free : n_bound);
-    const std::vector<double> old_ridge = q.ridge;
+      if (q.z[i] != 0) ++(q.can_grow(i) && q.can_fall(i) ? n_free : n_bound);
+    const double scale = n_bound > n_free ? C / p_.C[k - 1] : 1.0;
     for (Index i = 0; i < q.size(); ++i) {
       const double most = p_.squared ? infinity : C * weight_[i];
       (sign_[i] > 0 ? q.high : q.low)[i] = sign_[i] > 0 ? most : -most;
       q.ridge[i] = p_.squared ? 1 / (C * weight_[i]) : 0;
+      q.z[i] = std::clamp(scale * q.z[i], q.low[i], q.high[i]);  // rounding
+      q.gradient[i] = -sign_[i];
     }
-    if (k == 0)
-      copy_.empty() ? q.begin(K_, n_) : q.begin(copy_.data(), q.size());
-    else
-      q.resume(old_ridge, n_bound > n_free ? C / p_.C[k - 1] : 1.0);
-    for (Index made = 0;;) {
-      const double before = made > 0 ? q.violation() : infinity;
-      const Index steps = q.steps(goal_, kChunk);
-      made += steps;
-      const bool solved = q.violation() <= p_.tol, over = steps < kChunk || made >= p_.max_iter;
-      if (q.violation() <= goal_ || (solved && (over || q.violation() > 0.1 * before))) return Status::solved;
-      if (over) return steps < kChunk ? Status::stalled : Status::max_iter;
-      if (stop()) return Status::interrupted;
-    }
+    q.add_change(std::vector<double>(q.size(), 0.0), q.gradient);
+    steps_.begin();
+    return steps_.run(p_.tol, goal_, p_.max_iter, [&] { return !stop(); }) ? steps_.status() : Status::interrupted;
   }
 
-  double violation() const { return qp_->violation(); }
+  double violation() const { return steps_.violation(); }
 
   // f = K z + b of the test rows; b is minus the multiplier.
   void scores(double* f) {
     rows_.clear(), coef_.clear();
-    for (Index k = 0; k < qp_->size(); ++k)
-      if (qp_->z[k] != 0) rows_.push_back(K_ + index_[k] * n_), coef_.push_back(qp_->z[k]);
-    const double b = -qp_->multipliers()[0];
+    const std::vector<double>& z = steps_.qp.z;
+    for (std::size_t k = 0; k < z.size(); ++k)
+      if (z[k] != 0) rows_.push_back(K_ + index_[k] * n_), coef_.push_back(z[k]);
+    steps_.finish();
+    const double b = -steps_.multipliers()[0];
     std::vector<const double*> shifted(rows_.size());
-    for (const ClassQp::Part& part : test_) {
+    for (const Run& part : test_) {
       std::fill_n(f + part.at, part.size, b);
       for (std::size_t r = 0; r < rows_.size(); ++r) shifted[r] = rows_[r] + part.row;
       steps<double>().add_rows(shifted.data(), coef_.data(), static_cast<Index>(rows_.size()), 0, part.size,
@@ -112,10 +114,10 @@ class Path {
   double goal_;
   std::vector<Index> index_;  // the row of each variable
   std::vector<double> copy_;
-  std::unique_ptr<ClassQp> qp_;
+  PairSteps<double> steps_;
   std::vector<double> sign_, weight_, coef_;
   std::vector<const double*> rows_;
-  std::vector<ClassQp::Part> test_;
+  std::vector<Run> test_;
 };
 
 }  // namespace

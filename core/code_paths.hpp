@@ -10,7 +10,6 @@
 #include <functional>
 #include <vector>
 
-#include "class_qp.hpp"
 #include "dual_problem.hpp"
 #include "team.hpp"
 

@@ -22,20 +22,16 @@ T* room(std::vector<T>& v, Index n) {
 // Bias, objectives and violation from the variables of a whole column and their gradient Kb + Rb - y.
 void certify(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
              const std::vector<double>& b, const std::vector<double>& g, ColumnSolution& out) {
-  double sum = 0, low = kBlocked, high = -kBlocked;
-  Index n_free = 0;
+  double low = kBlocked, high = -kBlocked;
+  Level level;
   for (std::size_t k = 0; k < y.size(); ++k) {
     const bool grow = b[k]<(y[k] > 0 ? upper[k] : 0), fall = b[k]>(y[k] > 0 ? 0 : -upper[k]);
-    if (grow && fall) sum += g[k], ++n_free;
+    level.see(grow, fall, g[k]);
     if (grow) low = std::min(low, g[k]);
     if (fall) high = std::max(high, g[k]);
   }
   out.violation = std::max(high - low, 0.0);
-  const bool none_grow = low >= kBlocked, none_fall = high <= -kBlocked;
-  out.bias = n_free      ? -sum / double(n_free)
-             : none_grow ? (none_fall ? 0 : -high)
-             : none_fall ? -low
-                         : -0.5 * (low + high);
+  out.bias = -level.value();
   out.primal = out.dual = 0;
   for (std::size_t k = 0; k < y.size(); ++k) {
     const double slack = std::max(y[k] * (ridge[k] * b[k] - g[k] - out.bias), 0.0);  // 1 - y f
@@ -64,13 +60,11 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   const Index m = static_cast<Index>(row_.size());
   active_ = false, n_iter_ = 0;
   if (shared.gram.values || (!shared.own.empty() && entries.size == 2 && m <= kWholePair)) {
-    smo_.problem.clear();
     shared.gram.values ? hold_all() : hold_pair(column);
-    BinaryProblem<T>& q = smo_.problem;
-    q.y = y_, q.upper = upper_, q.ridge = ridge_, q.diagonal = diagonal_, q.b = b_;
-    q.linear.resize(m);
-    for (Index k = 0; k < m; ++k) q.linear[k] = -y_[k];
-    smo_.begin();
+    DenseQp<T>& q = steps_.qp;
+    for (Index k = 0; k < m; ++k) set_variable(q, k, k), q.gradient[k] = -y_[k];
+    q.add_change(std::vector<double>(m, 0.0), q.gradient);
+    steps_.begin();
     return;
   }
   active_ = true;
@@ -92,6 +86,14 @@ void Column<T>::list_rows(Index column) {
     upper_[k] = p_->upper[row_[k]], ridge_[k] = p_->ridge[row_[k]];
     diagonal_[k] = shared_->diagonal[row_[k]];
   }
+}
+
+// Variable v of the column as variable k of a dense problem; its gradient is the caller's.
+template <class T>
+void Column<T>::set_variable(DenseQp<T>& q, Index k, Index v) const {
+  q.low[k] = y_[v] > 0 ? 0 : -upper_[v];
+  q.high[k] = y_[v] > 0 ? upper_[v] : 0;
+  q.ridge[k] = ridge_[v], q.diagonal[k] = diagonal_[v], q.z[k] = b_[v];
 }
 
 // The start, clipped; then the heavier side is scaled down until the sum is zero.
@@ -117,18 +119,19 @@ void Column<T>::set_start(Span<const Index> at, Span<const double> b) {
 // Parts are runs of adjacent classes.
 template <class T>
 void Column<T>::hold_all() {
-  std::vector<Index> first;
+  std::vector<Index> first, sizes;
   for (std::size_t k = 0; k < row_.size(); ++k) {
     if (k > 0 && row_[k] == row_[k - 1] + 1) {
-      ++smo_.problem.sizes.back();
+      ++sizes.back();
       continue;
     }
     first.push_back(row_[k]);
-    smo_.problem.sizes.push_back(1);
+    sizes.push_back(1);
   }
+  steps_.qp.reset(sizes, {0, static_cast<Index>(sizes.size())});
   const Block<T>& G = shared_->gram;
   for (Index i : first)
-    for (Index j : first) smo_.problem.blocks.push_back({G.values + i * G.ld + j, G.ld});
+    for (Index j : first) steps_.qp.blocks.push_back({G.values + i * G.ld + j, G.ld});
 }
 
 // The block between two classes is this column's alone: it is made here, in memory that the next pair uses again.
@@ -153,8 +156,8 @@ void Column<T>::hold_pair(Index column) {
     block(ra.sub(r, r + h), rc, across + r * nc, nc);
     tile_ops<T>().transpose(across + r * nc, nc, h, nc, back + r, na);
   }
-  smo_.problem.sizes = {na, nc};
-  smo_.problem.blocks = {{shared_->own[a].get(), na}, {across, nc}, {back, na}, {shared_->own[c].get(), nc}};
+  steps_.qp.reset({na, nc}, {0, 2});
+  steps_.qp.blocks = {{shared_->own[a].get(), na}, {across, nc}, {back, na}, {shared_->own[c].get(), nc}};
 }
 
 template <class T>
@@ -169,11 +172,11 @@ ColumnSolution Column<T>::solution(double tol) {
                  : stage_status_ == Status::stalled || over_ ? Status::stalled
                                                              : Status::max_iter;
   } else {
-    smo_.finish();
-    b_ = smo_.problem.b;
-    certify(y_, upper_, ridge_, b_, smo_.gradient(), out);
-    out.n_iter = smo_.n_iter();
-    out.status = smo_.status();
+    steps_.finish();
+    b_ = steps_.qp.z;
+    certify(y_, upper_, ridge_, b_, steps_.qp.gradient, out);
+    out.n_iter = steps_.n_iter();
+    out.status = steps_.status();
   }
   for (std::size_t k = 0; k < b_.size(); ++k)
     if (b_[k] != 0) out.at.push_back(row_[k]), out.b.push_back(b_[k]);
@@ -208,18 +211,11 @@ void Column<T>::first_set() {
   violation_ = 2;
 }
 
-// The multiplier of the sum: the mean gradient of the free variables, or else the middle of what is possible.
 template <class T>
 double Column<T>::level() const {
-  double sum = 0, low = kBlocked, high = -kBlocked;
-  Index n_free = 0;
-  for (std::size_t k = 0; k < b_.size(); ++k) {
-    const bool grow = can_grow(k), fall = can_fall(k);
-    if (grow && fall) sum += g_[k], ++n_free;
-    if (grow) low = std::min(low, g_[k]);
-    if (fall) high = std::max(high, g_[k]);
-  }
-  return n_free ? sum / double(n_free) : 0.5 * (low + high);
+  Level level;
+  for (std::size_t k = 0; k < b_.size(); ++k) level.see(can_grow(k), can_fall(k), g_[k]);
+  return level.value();
 }
 
 // Whether all rows satisfy the conditions; if not, the next active set: all with a coefficient, and who violates them.
@@ -280,22 +276,11 @@ void Column<T>::open_stage(double tol) {
   const bool given = from_sample_ && n_stages_ == 0;
   if (!given) fill_square();
   const T* values = given ? shared_->sample.values : square_.data();
-  BinaryProblem<T>& q = smo_.problem;
-  q.clear();
-  q.sizes = {static_cast<Index>(s)};
+  DenseQp<T>& q = steps_.qp;
+  q.reset({static_cast<Index>(s)}, {0, 1});
   q.blocks = {{values, static_cast<Index>(s)}};
-  std::vector<const T*> rows;
-  std::vector<double> coef, part(s, 0);
-  for (std::size_t k = 0; k < s; ++k) {
-    const Index v = set_[k];
-    q.y.push_back(y_[v]), q.upper.push_back(upper_[v]), q.ridge.push_back(ridge_[v]);
-    q.diagonal.push_back(diagonal_[v]), q.b.push_back(b_[v]);
-    if (b_[v] != 0) rows.push_back(values + k * s), coef.push_back(b_[v]);
-  }
-  // What the rows outside add to the gradient is in the linear term.
-  steps<T>().add_rows(rows.data(), coef.data(), static_cast<Index>(rows.size()), 0, static_cast<Index>(s), part.data());
-  for (std::size_t k = 0; k < s; ++k) q.linear.push_back(g_[set_[k]] - part[k] - q.ridge[k] * q.b[k]);
-  smo_.begin();
+  for (std::size_t k = 0; k < s; ++k) set_variable(q, k, set_[k]), q.gradient[k] = g_[set_[k]];
+  steps_.begin();
   in_stage_ = true;
   ++n_stages_;
 }
@@ -345,18 +330,18 @@ void Column<T>::block(Span<const Index> rows, Span<const Index> columns, T* out,
 
 template <class T>
 void Column<T>::close_stage() {
-  smo_.finish();
-  n_iter_ += smo_.n_iter();
-  stage_status_ = smo_.status();
+  steps_.finish();
+  n_iter_ += steps_.n_iter();
+  stage_status_ = steps_.status();
   in_stage_ = false;
   std::vector<Index> changed;
   std::vector<double> change;
   for (std::size_t k = 0; k < set_.size(); ++k) {
     const Index v = set_[k];
-    const double d = smo_.problem.b[k] - b_[v];
+    const double d = steps_.qp.z[k] - b_[v];
     if (d == 0) continue;
     changed.push_back(v), change.push_back(d);
-    b_[v] = smo_.problem.b[k];
+    b_[v] = steps_.qp.z[k];
   }
   over_ = stage_status_ == Status::stalled && n_iter_ > 0 && changed.empty();
   add_to_gradient(changed, change);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "code_problem.hpp"
-#include "column_smo.hpp"
+#include "dual/pair_steps.hpp"
 #include "kernel_rows.hpp"
 #include "shared_rows.hpp"
 
@@ -56,23 +56,24 @@ class Column {
              Span<const double> b);
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
-    if (!active_) return smo_.run(tol, goal, max_iter, more);
+    if (!active_) return steps_.run(tol, goal, max_iter, more);
     for (;;) {
       if (!in_stage_) {
         if (closed(tol) || n_iter_ >= max_iter || over_) return true;
         open_stage(tol);
       }
-      if (!smo_.run(stage_tol_, stage_tol_, max_iter - n_iter_, more)) return false;
+      if (!steps_.run(stage_tol_, stage_tol_, max_iter - n_iter_, more)) return false;
       close_stage();
       if (!more()) return false;
     }
   }
-  double violation() const { return active_ ? violation_ : smo_.violation(); }
-  Index n_iter() const { return n_iter_ + (!active_ || in_stage_ ? smo_.n_iter() : 0); }
+  double violation() const { return active_ ? violation_ : steps_.violation(); }
+  Index n_iter() const { return n_iter_ + (!active_ || in_stage_ ? steps_.n_iter() : 0); }
   ColumnSolution solution(double tol);
 
  private:
   void list_rows(Index column);
+  void set_variable(DenseQp<T>& q, Index k, Index v) const;
   void set_start(Span<const Index> at, Span<const double> b);
   void hold_all();
   void hold_pair(Index column);
@@ -95,7 +96,7 @@ class Column {
 
   const CodeProblem* p_ = nullptr;
   const SharedValues<T>* shared_ = nullptr;
-  ColumnSmo<T> smo_;
+  PairSteps<T> steps_;
   std::vector<Index> row_;  // of each variable
   std::vector<double> y_, upper_, ridge_, diagonal_, b_, g_;
   std::unique_ptr<T[]> pair_;  // blocks of a pair of classes

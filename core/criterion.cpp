@@ -44,21 +44,28 @@ Criterion::Criterion(Span<const Index> segments, const std::vector<Problem>& pro
   const double infinity = std::numeric_limits<double>::infinity();
   for (const Problem& problem : problems) {
     for (Index c : problem.classes) in_class_[c].push_back(static_cast<Index>(problems_.size()));
-    margin_.push_back(problem.margin);
-    problems_.emplace_back(segments, problem.classes, problem.margin);
-    ClassQp& qp = problems_.back();
-    for (std::size_t t = 0; t < qp.parts().size(); ++t) {
-      const ClassQp::Part& p = qp.parts()[t];
-      const bool negative = problem.margin && t == 1;
-      const double share = 1.0 / double(problem.margin ? p.size : qp.size());
-      std::fill_n(qp.z.begin() + p.at, p.size, negative ? -share : share);
-      std::fill_n((negative ? qp.low : qp.high).begin() + p.at, p.size, negative ? -infinity : infinity);
+    problems_.push_back({{}, {}, problem.margin});
+    Inner& inner = problems_.back();
+    std::vector<Index> sizes, groups{0};
+    for (Index c : problem.classes) {
+      inner.rows.push_back(segments[c]);
+      sizes.push_back(segments[c + 1] - segments[c]);
+      groups.push_back(static_cast<Index>(sizes.size()));
+    }
+    // The sums of both classes of a margin are fixed, of a radius that of all rows.
+    DenseQp<double>& qp = inner.steps.qp;
+    qp.reset(sizes, problem.margin ? groups : std::vector<Index>{0, groups.back()});
+    for (Index i = 0; i < qp.size(); ++i) {
+      const bool negative = problem.margin && qp.part_of[i] == 1;
+      const double share = 1.0 / double(problem.margin ? sizes[qp.part_of[i]] : qp.size());
+      qp.z[i] = negative ? -share : share;
+      (negative ? qp.low : qp.high)[i] = negative ? -infinity : infinity;
     }
   }
   order_.resize(problems_.size());
   std::iota(order_.begin(), order_.end(), Index(0));
   std::stable_sort(order_.begin(), order_.end(),
-                   [&](Index a, Index b) { return problems_[a].size() > problems_[b].size(); });
+                   [&](Index a, Index b) { return problems_[a].steps.qp.size() > problems_[b].steps.qp.size(); });
 }
 
 Criterion::Report Criterion::solve(const double* K, double r, double tol, Index max_steps,
@@ -70,25 +77,39 @@ Criterion::Report Criterion::solve(const double* K, double r, double tol, Index 
   std::atomic<Index> n_steps{0};
   team.run(size(), [&](Index k) {
     const Index p = order_[k];
-    ClassQp& qp = problems_[p];
-    double squares = 0;
-    for (const ClassQp::Part& part : qp.parts())
-      for (Index i = 0; i < part.size; ++i) qp.ridge[part.at + i] = r * ridge_[part.row + i];
-    qp.begin(K, n_);
-    for (Index made = 0; !stopped;) {
-      const double q = qp.quadratic();
-      const double eps = tol * (margin_[p] ? 0.5 * q : std::max(1 + r - q, 0.0));
-      const Index steps = qp.steps(eps, kChunk);
-      made += steps, n_steps += steps;
-      if (steps < kChunk && (steps == 0 || qp.violation() > eps)) break;  // solved, or nothing left to gain
-      if (made >= max_steps) {
+    Inner& inner = problems_[p];
+    PairSteps<double>& steps = inner.steps;
+    DenseQp<double>& qp = steps.qp;
+    qp.blocks.clear();
+    for (Index a : inner.rows)
+      for (Index b : inner.rows) qp.blocks.push_back({K + a * n_ + b, n_});
+    for (Index i = 0; i < qp.size(); ++i) {
+      const Index row = inner.rows[qp.part_of[i]] + i - qp.first[qp.part_of[i]];
+      qp.ridge[i] = r * ridge_[row], qp.diagonal[i] = K[row * n_ + row], qp.gradient[i] = 0;
+    }
+    qp.add_change(std::vector<double>(qp.size(), 0.0), qp.gradient);
+    auto minimum = [&] { return std::inner_product(qp.z.begin(), qp.z.end(), qp.gradient.begin(), 0.0); };
+    steps.begin();
+    for (double q = minimum();;) {
+      const double eps = tol * (inner.margin ? 0.5 * q : std::max(1 + r - q, 0.0));
+      steps.run(eps, eps, std::min(steps.n_iter() + kChunk, max_steps), [] { return true; });
+      const double now = minimum();
+      // The tolerance falls with the minimum; it is reached when that has come to rest.
+      if (steps.status() == Status::stalled || (steps.status() == Status::solved && !(now < q))) break;
+      q = now;
+      if (steps.n_iter() >= max_steps && steps.status() != Status::solved) {
         unfinished = true;
         break;
       }
-      if (stop()) stopped = true;
+      if (stopped || stop()) {
+        stopped = true;
+        break;
+      }
     }
-    report.minimum[p] = qp.quadratic();
+    n_steps += steps.n_iter();
+    double squares = 0;
     for (Index i = 0; i < qp.size(); ++i) squares += qp.ridge[i] / r * qp.z[i] * qp.z[i];
+    report.minimum[p] = minimum();
     report.squares[p] = squares;
   });
   report.n_steps = n_steps;
@@ -105,16 +126,13 @@ void Criterion::each_row(Span<const double> weight, Team& team, const Use& use) 
       const Index c = std::upper_bound(segments_.begin(), segments_.end(), i) - segments_.begin() - 1;
       std::fill(S.begin(), S.end(), 0.0);
       for (Index p : in_class_[c]) {
-        const ClassQp& qp = problems_[p];
-        const auto own = std::find_if(qp.parts().begin(), qp.parts().end(),
-                                      [&](const ClassQp::Part& part) { return part.row == segments_[c]; });
-        const double coef = weight[p] * qp.z[own->at + i - own->row];
+        const std::vector<Index>& rows = problems_[p].rows;
+        const DenseQp<double>& qp = problems_[p].steps.qp;
+        const Index own = std::find(rows.begin(), rows.end(), segments_[c]) - rows.begin();
+        const double coef = weight[p] * qp.z[qp.first[own] + i - segments_[c]];
         if (coef == 0) continue;
-        for (const ClassQp::Part& part : qp.parts()) {
-          const double* z = qp.z.data() + part.at;
-          double* s = S.data() + part.row;
-          for (Index k = 0; k < part.size; ++k) s[k] += coef * z[k];
-        }
+        for (Index q = 0; q < qp.parts(); ++q)
+          steps<double>().axpy(coef, qp.z.data() + qp.first[q], S.data() + rows[q], qp.sizes[q]);
       }
       use(i, S.data());
     }

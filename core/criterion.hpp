@@ -11,7 +11,7 @@
 #include <functional>
 #include <vector>
 
-#include "class_qp.hpp"
+#include "dual/pair_steps.hpp"
 #include "dual_problem.hpp"
 #include "team.hpp"
 
@@ -45,16 +45,20 @@ class Criterion {
 
   Index n() const { return n_; }
   Index size() const { return static_cast<Index>(problems_.size()); }
-  std::vector<double>& z(Index p) { return problems_[p].z; }
+  std::vector<double>& z(Index p) { return problems_[p].steps.qp.z; }
 
  private:
+  struct Inner {
+    PairSteps<double> steps;
+    std::vector<Index> rows;  // the first row of K of each of its classes
+    bool margin;
+  };
   template <class Use>
   void each_row(Span<const double> weight, Team& team, const Use& use) const;
 
   Index n_;
   std::vector<double> ridge_;  // q
-  std::vector<ClassQp> problems_;
-  std::vector<char> margin_;
+  std::vector<Inner> problems_;
   std::vector<Index> order_;                  // the largest problem first
   std::vector<std::vector<Index>> in_class_;  // the problems that class c takes part in
   std::vector<Index> segments_;

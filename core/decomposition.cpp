@@ -5,8 +5,9 @@
 #include <numeric>
 
 #include "certificate.hpp"
+#include "dual/entropy_steps.hpp"
+#include "dual/pair_steps.hpp"
 #include "label_kernel.hpp"
-#include "local_qp.hpp"
 #include "row_store.hpp"
 #include "watch.hpp"
 
@@ -271,27 +272,12 @@ class Decomposition {
     return worst;
   }
 
-  // The multiplier of each group: the mean gradient of its free variables, else the middle of what is possible.
   std::vector<double> multipliers() const {
     std::vector<double> r;
     for (std::size_t g = 0; g + 1 < groups_.size(); ++g) {
-      double sum = 0, low = -kBlocked, high = kBlocked;
-      Index n_free = 0;
-      for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
-        Index i = active_[k];
-        double s = slope(k);
-        bool grow = can_grow(i), fall = can_fall(i);
-        if (grow && fall)
-          sum += s, ++n_free;
-        else if (grow)
-          high = std::min(high, s);
-        else if (fall)
-          low = std::max(low, s);
-      }
-      r.push_back(n_free             ? sum / double(n_free)
-                  : low <= -kBlocked ? high
-                  : high >= kBlocked ? low
-                                     : 0.5 * (low + high));
+      Level level;
+      for (Index k = groups_[g]; k < groups_[g + 1]; ++k) level.see(can_grow(active_[k]), can_fall(active_[k]), slope(k));
+      r.push_back(level.value());
     }
     return r;
   }
@@ -368,13 +354,14 @@ class Decomposition {
     Index h = static_cast<Index>(missing.size());
     std::vector<T> block(static_cast<std::size_t>(h * h));
     if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
+    T* Q = square_.data();
     for (Index a = 0; a < h; ++a)
-      for (Index b = 0; b < h; ++b) local_.Q[missing[a] * local_.ld + missing[b]] = block[a * h + b];
+      for (Index b = 0; b < h; ++b) Q[missing[a] * q + missing[b]] = block[a * h + b];
     by_rows(q, [&](Index r) {
       const T* row = rows_.active().kept(at[r]);
       if (!row) return;
-      for (Index c = 0; c < q; ++c) local_.Q[r * local_.ld + c] = row[at[c]];
-      for (Index b : missing) local_.Q[b * local_.ld + r] = row[at[b]];
+      for (Index c = 0; c < q; ++c) Q[r * q + c] = row[at[c]];
+      for (Index b : missing) Q[b * q + r] = row[at[b]];
     });
   }
 
@@ -394,44 +381,36 @@ class Decomposition {
     const std::vector<Index>& at = set_positions_;
     Index q = static_cast<Index>(at.size());
     if (q == m_) rows_.active().fetch(span(at), fetched_);
-    local_.resize(q);
-    local_.entropy = p_.entropy;
+    if (square_.size() < static_cast<std::size_t>(q * q)) square_.resize(static_cast<std::size_t>(q * q));
     local_kernel();
     by_rows(q, [&](Index r) {
-      Index i = active_[at[r]];
-      T* row = local_.Q.data() + r * local_.ld;
+      const Index i = active_[at[r]];
+      T* row = square_.data() + r * q;
       for (Index c = 0; c < q; ++c) row[c] *= T(M_(i, active_[at[c]]));
-      std::fill(row + q, row + local_.ld, T(0));
-      row[r] += T(p_.ridge[i]);
-      local_.diagonal[r] = row[r];
-      local_.inverse[r] = T(1) / std::max(row[r], T(1e-12));
-      local_.G[r] = T(G_[at[r]]);
-      local_.u[r] = p_.upper[i];
-      local_.set(r, out_.alpha[i]);
-      if (p_.entropy) local_.t[r] = t_[i];
     });
+    std::vector<Index> groups;  // offsets in the working set
     if (!groups_.empty()) {
-      local_.groups.push_back(0);
-      for (Index r = 1; r < q; ++r)
-        if (p_.sum == Sum::per_class && M_.label(active_[at[r]]) != M_.label(active_[at[r - 1]]))
-          local_.groups.push_back(r);
-      local_.groups.push_back(q);
+      for (Index r = 0; r < q; ++r)
+        if (r == 0 || (p_.sum == Sum::per_class && M_.label(active_[at[r]]) != M_.label(active_[at[r - 1]])))
+          groups.push_back(r);
+      groups.push_back(q);
     }
-    Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : 50 * q + 1000);
-    last_steps_ = solve_local(local_, target, budget,
-                              [&] { return watch_.late() || watch_.asked(out_.n_iter, target, objective_); });
+    const Index budget = std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : 50 * q + 1000);
+    auto stop = [&] { return watch_.late() || watch_.asked(out_.n_iter, target, objective_); };
+    last_steps_ = p_.entropy ? entropy_set(groups, target, budget, stop) : box_set(groups, target, budget, stop);
     out_.n_iter += last_steps_;
+    const std::vector<double>& solved = p_.entropy ? logistic_.a : steps_.qp.z;
 
     std::vector<double> change;
     std::vector<Index> moved, variable;
     for (Index r = 0; r < q; ++r) {
       Index i = active_[at[r]];
-      double delta = local_.a[r] - out_.alpha[i];
-      if (p_.entropy) t_[i] = local_.t[r];
+      double delta = solved[r] - out_.alpha[i];
+      if (p_.entropy) t_[i] = logistic_.t[r];
       if (delta == 0) continue;
       objective_ += 0.5 * delta * G_[at[r]];
-      if (p_.entropy) objective_ += entropy(local_.a[r], p_.upper[i]) - entropy(out_.alpha[i], p_.upper[i]);
-      out_.alpha[i] = local_.a[r];
+      if (p_.entropy) objective_ += entropy(solved[r], p_.upper[i]) - entropy(out_.alpha[i], p_.upper[i]);
+      out_.alpha[i] = solved[r];
       change.push_back(delta);
       variable.push_back(i);
       moved.push_back(at[r]);
@@ -441,6 +420,43 @@ class Decomposition {
       G_[moved[r]] += p_.ridge[variable[r]] * change[r];
       objective_ += 0.5 * change[r] * G_[moved[r]];
     }
+  }
+
+  // The working set, with a box. Every group is a part of its own.
+  template <class Stop>
+  Index box_set(const std::vector<Index>& groups, double target, Index budget, const Stop& stop) {
+    const std::vector<Index>& at = set_positions_;
+    const Index q = static_cast<Index>(at.size());
+    std::vector<Index> sizes;
+    for (std::size_t g = 0; g + 1 < groups.size(); ++g) sizes.push_back(groups[g + 1] - groups[g]);
+    DenseQp<T>& qp = steps_.qp;
+    groups.empty() ? qp.reset({q}, {}) : qp.reset(sizes, everything(static_cast<Index>(groups.size())));
+    qp.blocks = {{square_.data(), q}};
+    for (Index r = 0; r < q; ++r) {
+      const Index i = active_[at[r]];
+      qp.high[r] = p_.upper[i], qp.ridge[r] = p_.ridge[i], qp.diagonal[r] = diagonal_[i] - p_.ridge[i];
+      qp.z[r] = out_.alpha[i], qp.gradient[r] = G_[at[r]];
+    }
+    steps_.begin();
+    return steps_.run_working_set(target, budget, [&] { return !stop(); });
+  }
+
+  // The same with the entropy.
+  template <class Stop>
+  Index entropy_set(const std::vector<Index>& groups, double target, Index budget, const Stop& stop) {
+    const std::vector<Index>& at = set_positions_;
+    const Index q = static_cast<Index>(at.size());
+    EntropyQp<T>& qp = logistic_;
+    qp.m = q, qp.Q = square_.data(), qp.groups = groups;
+    qp.G.resize(q), qp.diagonal.resize(q);
+    for (auto* v : {&qp.a, &qp.u, &qp.t}) v->resize(q);
+    for (Index r = 0; r < q; ++r) {
+      const Index i = active_[at[r]];
+      square_[r * q + r] += T(p_.ridge[i]);
+      qp.G[r] = T(G_[at[r]]), qp.diagonal[r] = square_[r * q + r];
+      qp.a[r] = out_.alpha[i], qp.u[r] = p_.upper[i], qp.t[r] = t_[i];
+    }
+    return entropy_steps<T>(qp, target, budget, stop);
   }
 
   // Adds the change of the variables at the positions `moved` to G_.
@@ -532,7 +548,9 @@ class Decomposition {
   int n_stages_ = 0;
   std::vector<double> G_, key_, low_, high_;
   std::vector<const T*> fetched_;
-  LocalQp<T> local_;
+  std::vector<T> square_;  // Q between the variables of the working set
+  PairSteps<T> steps_;
+  EntropyQp<T> logistic_;
 };
 
 }  // namespace

@@ -30,12 +30,9 @@ struct Steps {
   // After the step s on i: the variable k with the largest further gain; c = 1 / Q_ii where i stays free, else 0.
   Pick (*box_second)(const T* G, const T* Qi, T s, T c, const T* up, const T* down, const T* diagonal, Index n);
   void (*update)(T* G, const T* Qi, const T* Qj, T di, T dj, Index n);
-  Range (*group_first)(const T* G, const T* up, const T* down, Index begin, Index end);
-  // The k that may fall with the largest (G_k - gi)^2 / (Q_ii + Q_kk - 2 Q_ik).
-  Pick (*group_second)(const T* G, const T* Qi, T gi, T dii, const T* down, const T* diagonal, Index begin, Index end);
-  // The same to a few digits, which is as good a choice; n is a multiple of kLanes.
+  // The k that may fall with the largest (G_k - gi)^2 / (Q_ii + Q_kk - 2 Q_ik), to a few digits: as good a choice.
   Pick (*pair_second)(const T* G, const T* Ki, T gi, T dii, const T* down, const T* diagonal, Index n);
-  // G += t (Ki - Kj), then the range of the gradient as group_first gives it; n is a multiple of kLanes.
+  // G += t (Ki - Kj), then the range of the gradient.
   Range (*pair_step)(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down, Index n);
   // G[k] += sum_r coef[r] row_r[k] for k in [begin, end)
   void (*add_rows)(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G);
@@ -51,6 +48,10 @@ struct Steps {
   void (*own_scores)(const T* F, const T* label, T c, Index n, T* own);
   // G[k] += M(yi, label_k) Ki[k] - M(yj, label_k) Kj[k], M one of the two numbers `same` and `other`; the smallest G then.
   Lowest (*shift)(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same, T other, Index n);
+  T (*dot)(const T* x, const T* y, Index n);
+  void (*axpy)(T c, const T* x, T* y, Index n);  // y += c x
+  // out = c x + s y and y = c y - s x; out may begin before x.
+  void (*rotate)(const T* x, T* y, T c, T s, T* out, Index n);
 };
 
 template <class T>

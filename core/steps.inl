@@ -77,12 +77,15 @@ inline T top_lane(V<T> v) {
   return m;
 }
 
+// Beyond the last whole vector the variables are looked at one by one: rows need no room behind them.
+
 template <class T>
 Pick box_first(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T* down, const T* inverse, Index n) {
   V<T> best = V<T>{}, worst = V<T>{};
   I<T> at = I<T>{}, now = iota<T>();
   const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
-  for (Index k = 0; k < n; k += W<T>, now += step) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
     V<T> g = load(G + k) + di * load(Qi + k) + dj * load(Qj + k);
     store(G + k, g);
     V<T> v = vmax<T>(vmax<T>(-g - load(up + k), g - load(down + k)), V<T>{});
@@ -94,6 +97,11 @@ Pick box_first(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T*
   }
   Pick pick = best_lane<T>(best, at);
   pick.violation = top_lane<T>(worst);
+  for (; k < n; ++k) {
+    const T g = G[k] += di * Qi[k] + dj * Qj[k], grow = -g - up[k], fall = g - down[k], v = grow > fall ? grow : fall;
+    if (v > pick.violation) pick.violation = v;
+    if (v > 0 && v * v * inverse[k] > pick.key) pick.key = v * v * inverse[k], pick.at = k;
+  }
   return pick;
 }
 
@@ -102,86 +110,31 @@ Pick box_second(const T* G, const T* Qi, T s, T c, const T* up, const T* down, c
   V<T> best = V<T>{};
   I<T> at = I<T>{}, now = iota<T>();
   const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
-  const V<T> tiny = all<T>(T(1e-12));
-  for (Index k = 0; k < n; k += W<T>, now += step) {
+  const T tiny = T(1e-12);
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
     V<T> q = load(Qi + k);
     V<T> h = load(G + k) + s * q;
     V<T> v = vmax<T>(vmax<T>(-h - load(up + k), h - load(down + k)), V<T>{});
-    V<T> key = v * v / vmax<T>(load(diagonal + k) - c * q * q, tiny);
+    V<T> key = v * v / vmax<T>(load(diagonal + k) - c * q * q, all<T>(tiny));
     auto better = key > best;
     best = better ? key : best;
     at = better ? now : at;
   }
-  return best_lane<T>(best, at);
+  Pick pick = best_lane<T>(best, at);
+  for (; k < n; ++k) {
+    const T q = Qi[k], h = G[k] + s * q, grow = -h - up[k], fall = h - down[k], v = grow > fall ? grow : fall;
+    const T left = diagonal[k] - c * q * q, key = v * v / (left > tiny ? left : tiny);
+    if (v > 0 && key > pick.key) pick.key = key, pick.at = k;
+  }
+  return pick;
 }
 
 template <class T>
 void update(T* G, const T* Qi, const T* Qj, T di, T dj, Index n) {
-  for (Index k = 0; k < n; k += W<T>) store(G + k, load(G + k) + di * load(Qi + k) + dj * load(Qj + k));
-}
-
-template <class T>
-Range group_first(const T* G, const T* up, const T* down, Index begin, Index end) {
-  Range range;
-  Index k = begin;
-  if (end - begin >= 2 * W<T>) {
-    V<T> low = all<T>(T(kBlocked)), high = all<T>(T(-kBlocked));
-    I<T> at = I<T>{}, now = iota<T>() + static_cast<typename Lanes<T>::Int>(begin);
-    const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
-    for (; k + W<T> <= end; k += W<T>, now += step) {
-      V<T> g = load(G + k), lo = g + load(up + k);
-      auto better = lo < low;
-      low = better ? lo : low;
-      at = better ? now : at;
-      high = vmax<T>(high, g - load(down + k));
-    }
-    for (int l = 0; l < W<T>; ++l)
-      if (low[l] < range.low || (low[l] == range.low && at[l] < range.lowest)) {
-        range.low = low[l];
-        range.lowest = at[l];
-      }
-    range.high = top_lane<T>(high);
-  }
-  for (; k < end; ++k) {
-    T lo = G[k] + up[k], hi = G[k] - down[k];
-    if (lo < range.low) {
-      range.low = lo;
-      range.lowest = k;
-    }
-    if (hi > range.high) range.high = hi;
-  }
-  return range;
-}
-
-template <class T>
-Pick group_second(const T* G, const T* Qi, T gi, T dii, const T* down, const T* diagonal, Index begin, Index end) {
-  Pick pick;
-  Index k = begin;
-  const T tiny = T(1e-12);
-  if (end - begin >= 2 * W<T>) {
-    V<T> best = V<T>{};
-    I<T> at = I<T>{}, now = iota<T>() + static_cast<typename Lanes<T>::Int>(begin);
-    const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
-    for (; k + W<T> <= end; k += W<T>, now += step) {
-      V<T> diff = vmax<T>(load(G + k) - load(down + k) - gi, V<T>{});
-      V<T> key = diff * diff / vmax<T>(dii + load(diagonal + k) - T(2) * load(Qi + k), all<T>(tiny));
-      auto better = key > best;
-      best = better ? key : best;
-      at = better ? now : at;
-    }
-    pick = best_lane<T>(best, at);
-  }
-  for (; k < end; ++k) {
-    T diff = G[k] - down[k] - gi;
-    if (diff <= 0) continue;
-    T quad = dii + diagonal[k] - T(2) * Qi[k];
-    T key = diff * diff / (quad > tiny ? quad : tiny);
-    if (key > pick.key) {
-      pick.key = key;
-      pick.at = k;
-    }
-  }
-  return pick;
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>) store(G + k, load(G + k) + di * load(Qi + k) + dj * load(Qj + k));
+  for (; k < n; ++k) G[k] += di * Qi[k] + dj * Qj[k];
 }
 
 // 1 / x to about twelve bits where the processor has that, else exactly.
@@ -198,19 +151,26 @@ inline V<float> about_inverse(V<float> x) {
 
 template <class T>
 Pick pair_second(const T* G, const T* Ki, T gi, T dii, const T* down, const T* diagonal, Index n) {
-  const V<T> tiny = all<T>(T(1e-12));
+  const T tiny = T(1e-12);
   V<T> best = V<T>{};
   I<T> at = I<T>{}, now = iota<T>();
   const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
-  for (Index k = 0; k < n; k += W<T>, now += step) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
     const V<T> diff = vmax<T>(load(G + k) - load(down + k) - gi, V<T>{});
-    const V<T> quad = vmax<T>(dii + load(diagonal + k) - T(2) * load(Ki + k), tiny);
+    const V<T> quad = vmax<T>(dii + load(diagonal + k) - T(2) * load(Ki + k), all<T>(tiny));
     const V<T> key = diff * diff * about_inverse(quad);
     auto better = key > best;
     best = better ? key : best;
     at = better ? now : at;
   }
-  return best_lane<T>(best, at);
+  Pick pick = best_lane<T>(best, at);
+  for (; k < n; ++k) {
+    const T diff = G[k] - down[k] - gi, quad = dii + diagonal[k] - T(2) * Ki[k];
+    const T key = diff * diff / (quad > tiny ? quad : tiny);
+    if (diff > 0 && key > pick.key) pick.key = key, pick.at = k;
+  }
+  return pick;
 }
 
 template <class T>
@@ -218,7 +178,8 @@ Range pair_step(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down,
   V<T> low = all<T>(T(kBlocked)), high = all<T>(T(-kBlocked));
   I<T> at = I<T>{}, now = iota<T>();
   const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
-  for (Index k = 0; k < n; k += W<T>, now += step) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
     const V<T> g = load(G + k) + t * (load(Ki + k) - load(Kj + k));
     store(G + k, g);
     const V<T> lo = g + load(up + k);
@@ -234,6 +195,11 @@ Range pair_step(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down,
       range.lowest = at[l];
     }
   range.high = top_lane<T>(high);
+  for (; k < n; ++k) {
+    const T g = G[k] += t * (Ki[k] - Kj[k]), lo = g + up[k], hi = g - down[k];
+    if (lo < range.low) range.low = lo, range.lowest = k;
+    if (hi > range.high) range.high = hi;
+  }
   return range;
 }
 
@@ -367,8 +333,44 @@ Lowest shift(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same,
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,  group_first<T>,   group_second<T>, pair_second<T>,
-                            pair_step<T>, add_rows<T>,   margins<T>, worst_example<T>, own_scores<T>,   shift<T>};
+T dot(const T* x, const T* y, Index n) {
+  V<T> a = V<T>{}, b = V<T>{};
+  Index k = 0;
+  for (; k + 2 * W<T> <= n; k += 2 * W<T>)
+    a += load(x + k) * load(y + k), b += load(x + k + W<T>) * load(y + k + W<T>);
+  a += b;
+  T sum = T(0);
+  for (int l = 0; l < W<T>; ++l) sum += a[l];
+  for (; k < n; ++k) sum += x[k] * y[k];
+  return sum;
+}
+
+template <class T>
+void axpy(T c, const T* x, T* y, Index n) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>) store(y + k, load(y + k) + c * load(x + k));
+  for (; k < n; ++k) y[k] += c * x[k];
+}
+
+template <class T>
+void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>) {
+    const V<T> a = load(x + k), b = load(y + k);
+    store(out + k, c * a + s * b);
+    store(y + k, c * b - s * a);
+  }
+  for (; k < n; ++k) {
+    const T a = x[k], b = y[k];
+    out[k] = c * a + s * b;
+    y[k] = c * b - s * a;
+  }
+}
+
+template <class T>
+constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>, pair_second<T>, pair_step<T>,
+                            add_rows<T>,   margins<T>, worst_example<T>, own_scores<T>,   shift<T>,
+                            dot<T>,       axpy<T>,       rotate<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

@@ -1,6 +1,6 @@
 // The small dense quadratic program of the solvers, on its own: for cutting planes.
 #include "arguments.hpp"
-#include "local_qp.hpp"
+#include "dual/pair_steps.hpp"
 
 namespace polymargin {
 namespace {
@@ -21,22 +21,20 @@ nb::object solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::dev
   std::vector<double> result;
   {
     const nb::gil_scoped_release free;
-    LocalQp<double> qp;
-    qp.resize(m);
-    qp.u.assign(upper.data(), upper.data() + m);
-    qp.groups.assign(g.begin(), g.end());
-    for (Index i = 0; i < m; ++i) qp.set(i, alpha.data()[i]);
+    PairSteps<double> steps;
+    DenseQp<double>& qp = steps.qp;
+    std::vector<Index> sizes, parts{0};
+    for (Index k = 0; k + 1 < g.size; ++k) sizes.push_back(g[k + 1] - g[k]), parts.push_back(k + 1);
+    qp.reset(std::move(sizes), std::move(parts));
+    qp.blocks = {{Q.data(), m}};
     for (Index i = 0; i < m; ++i) {
-      const double* row = Q.data() + i * m;
-      std::copy(row, row + m, qp.Q.data() + i * qp.ld);
-      std::fill(qp.Q.data() + i * qp.ld + m, qp.Q.data() + (i + 1) * qp.ld, 0.0);
-      qp.diagonal[i] = row[i];
-      double gradient = -linear.data()[i];
-      for (Index j = 0; j < m; ++j) gradient += row[j] * qp.a[j];
-      qp.G[i] = gradient;
+      qp.high[i] = upper.data()[i], qp.diagonal[i] = Q.data()[i * m + i];
+      qp.z[i] = alpha.data()[i], qp.gradient[i] = -linear.data()[i];
     }
-    solve_local(qp, tol, max_steps, [] { return false; });
-    result = qp.a;
+    qp.add_change(std::vector<double>(m, 0.0), qp.gradient);
+    steps.begin();
+    steps.run_working_set(tol, max_steps, [] { return true; });
+    result = qp.z;
   }
   return as_vector(result);
 }

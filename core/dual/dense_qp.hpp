@@ -1,0 +1,95 @@
+// A quadratic program whose matrix is at hand,
+//
+//   min over z   1/2 z'(Q + R) z + p'z      low <= z <= high,   the sum of z over each group as it is at the start
+//
+// with a diagonal R. The linear term p is given by a point and its gradient there, (Q + R) z + p. The variables come in parts, runs whose values are adjacent in memory, and a
+// group is a run of parts; without groups there is the box alone. Every machine ends here: the working set of a large
+// problem, a binary machine whose kernel values are held, the inner problems of a criterion.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "steps.hpp"
+
+namespace polymargin {
+
+// Values of Q between two lists of variables.
+template <class T>
+struct Block {
+  const T* values = nullptr;
+  Index ld = 0;
+};
+
+template <class T>
+struct DenseQp {
+  std::vector<Index> sizes;      // of the parts
+  std::vector<Block<T>> blocks;  // between parts p and q: blocks[p * n_parts + q]; or only one, between all variables
+  std::vector<Index> groups;     // group g is the parts [groups[g], groups[g + 1]); empty: no sums
+  std::vector<double> low, high, ridge, diagonal;  // Q_ii in `diagonal`
+  std::vector<double> z, gradient;                 // a feasible start
+  std::vector<Index> first, part_of, group_of;     // first variable of each part; part and group of each variable
+
+  Index size() const { return static_cast<Index>(z.size()); }
+  Index parts() const { return static_cast<Index>(sizes.size()); }
+  Index n_groups() const { return groups.empty() ? 0 : static_cast<Index>(groups.size()) - 1; }
+  // The values of variable i with the variables of part q.
+  const T* row(Index i, Index q) const {
+    if (blocks.size() == 1) return blocks[0].values + i * blocks[0].ld + first[q];
+    const Block<T>& block = blocks[part_of[i] * parts() + q];
+    return block.values + (i - first[part_of[i]]) * block.ld;
+  }
+  T value(Index i, Index j) const { return row(i, part_of[j])[j - first[part_of[j]]]; }
+  // Variables in parts of these sizes and in these groups; all numbers are zero then, and there are no blocks.
+  void reset(std::vector<Index> part_sizes, std::vector<Index> part_groups) {
+    sizes = std::move(part_sizes), groups = std::move(part_groups);
+    blocks.clear(), first.clear(), part_of.clear(), group_of.clear();
+    for (Index p = 0, g = 0; p < parts(); ++p) {
+      while (!groups.empty() && p >= groups[g + 1]) ++g;
+      first.push_back(static_cast<Index>(part_of.size()));
+      part_of.resize(part_of.size() + sizes[p], p);
+      group_of.resize(part_of.size(), g);
+    }
+    for (std::vector<double>* v : {&low, &high, &ridge, &diagonal, &z, &gradient}) v->assign(part_of.size(), 0.0);
+  }
+  bool can_grow(Index i) const { return z[i] < high[i]; }
+  bool can_fall(Index i) const { return z[i] > low[i]; }
+  // g += (Q + R)(z - old)
+  void add_change(const std::vector<double>& old, std::vector<double>& g) const {
+    std::vector<Index> changed;
+    std::vector<double> change;
+    for (Index i = 0; i < size(); ++i)
+      if (z[i] != old[i]) changed.push_back(i), change.push_back(z[i] - old[i]);
+    constexpr Index tile = 2048;  // values of a row at a time, so that the sums stay in cache
+    std::vector<const T*> rows(changed.size());
+    for (Index q = 0; q < parts(); ++q)
+      for (Index from = 0; from < sizes[q]; from += tile) {
+        for (std::size_t r = 0; r < changed.size(); ++r) rows[r] = row(changed[r], q) + from;
+        steps<T>().add_rows(rows.data(), change.data(), static_cast<Index>(rows.size()), 0,
+                            sizes[q] - from < tile ? sizes[q] - from : tile, g.data() + first[q] + from);
+      }
+    for (std::size_t r = 0; r < changed.size(); ++r) g[changed[r]] += ridge[changed[r]] * change[r];
+  }
+};
+
+// Where no variable of a group is off its bounds, its multiplier may be anything between two numbers: the gradient of
+// those that can only fall is at most `low`, of those that can only grow at least `high`. One rule for all machines:
+// the mean gradient of the free variables, else the middle of the two, else the one that is finite.
+struct Level {
+  double sum = 0, low = -kBlocked, high = kBlocked;
+  Index n_free = 0;
+  void see(bool can_grow, bool can_fall, double gradient) {
+    if (can_grow && can_fall)
+      sum += gradient, ++n_free;
+    else if (can_grow)
+      high = gradient < high ? gradient : high;
+    else if (can_fall)
+      low = gradient > low ? gradient : low;
+  }
+  double value() const {
+    if (n_free > 0) return sum / static_cast<double>(n_free);
+    if (low <= -kBlocked) return high >= kBlocked ? 0 : high;
+    return high >= kBlocked ? low : 0.5 * (low + high);
+  }
+};
+
+}  // namespace polymargin

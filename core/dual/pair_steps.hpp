@@ -1,0 +1,104 @@
+// Solves a dense quadratic program (dense_qp.hpp) by steps on two variables, and where these become many by steps on
+// all free variables at once (face.hpp).
+//
+// With sum constraints, i may grow and has the smallest gradient of the group that violates the conditions most, j may
+// fall and promises the largest gain (the second-order choice of Fan, Chen and Lin, 2005): a step is two passes over
+// the variables, the choice of j, and the change of the gradient together with the choice of the next i. Without them
+// the variable with the largest gain goes, with the best partner given its step.
+#pragma once
+#include <vector>
+
+#include "dual/dense_qp.hpp"
+#include "dual/face.hpp"
+#include "dual_problem.hpp"
+
+namespace polymargin {
+
+template <class T>
+class PairSteps {
+ public:
+  DenseQp<T> qp;  // to be filled before `begin`; z becomes the solution, and after `finish` gradient is its gradient
+
+  void begin();
+  // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more`
+  // says no: false. It is solved if no violation exceeds tol >= goal.
+  template <class More>
+  bool run(double tol, double goal, Index max_iter, const More& more) {
+    for (;;) {
+      // check() comes first: it computes the gradient anew, after which there may be no violation left to step on.
+      if (n_iter_ >= next_check_) check(goal, more);
+      // Values in float32 are too coarse for a face: those in float64 will do.
+      if (lost_ && sizeof(T) < 8 && violation() > tol) return end(Status::stalled);
+      if (idle_ >= kIdle || violation() <= goal || n_iter_ >= max_iter) {
+        if (!exact_) refresh();
+        const bool solved = violation() <= tol, over = n_iter_ >= max_iter || idle_ >= kIdle;
+        if (violation() <= goal || (solved && over)) return end(Status::solved);
+        if (over) return end(n_iter_ >= max_iter ? Status::max_iter : Status::stalled);
+      }
+      if (n_iter_ % kPatience == kPatience - 1 && !more()) return false;
+      if (!step()) return end(Status::stalled);
+    }
+  }
+  // The same on the working set of a larger problem, whose gradient the caller will follow: no more is computed than the
+  // steps need. Returns how many there were.
+  template <class More>
+  Index run_working_set(double goal, Index max_iter, const More& more) {
+    while (violation() > goal && n_iter_ < max_iter && idle_ < kIdle) {
+      if (n_iter_ >= next_check_) {
+        check(goal, more);
+        continue;
+      }
+      if ((n_iter_ % kPatience == kPatience - 1 && !more()) || !step()) break;
+    }
+    return n_iter_;
+  }
+  void finish() {
+    if (!exact_) refresh();
+  }
+  std::vector<double> multipliers() const;  // of each group, after `finish`
+  double violation() const { return worst_.high - worst_.low; }
+  Index n_iter() const { return n_iter_; }
+  Status status() const { return status_; }
+
+ private:
+  static constexpr Index kPatience = 64;  // steps between two looks at the clock
+  static constexpr int kIdle = 3;
+
+  Index check_every() const { return 1000 + 10 * qp.size(); }
+  void check(double goal, const std::function<bool()>& more);
+  void try_face(double goal, const std::function<bool()>& more);
+  bool end(Status status) {
+    status_ = status;
+    return true;
+  }
+  // False where no step can be named: some values are no numbers, or rounding leaves nothing to gain.
+  bool step() { return qp.groups.empty() ? box_step() : group_step(); }
+  bool group_step();
+  bool box_step();
+  void set(Index i, double z) {
+    qp.z[i] = z;
+    up_[i] = z < qp.high[i] ? T(0) : T(kBlocked);
+    down_[i] = z > qp.low[i] ? T(0) : T(kBlocked);
+  }
+  void change(Index i, Index j, double si, double sj);
+  void refresh();
+  double gain() const;
+
+  std::vector<T> G_, up_, down_, diagonal_, inverse_;
+  std::vector<double> start_z_, start_gradient_;
+  Range worst_;  // of the group that violates the conditions most; without groups from 0 to the violation
+  Index worst_group_ = 0;
+  Pick first_;  // without groups: the variable with the largest gain
+  Face<T> face_;
+  bool exact_ = false, lost_ = false;  // lost: rounding leaves nothing to gain on a face
+  Index n_iter_ = 0, next_check_ = 0, next_face_ = 0, last_face_ = 0;
+  Index n_clipped_ = 0;  // steps since last_face_ that ended at a bound
+  double best_ = 0, closest_ = 0;
+  int idle_ = 0;
+  Status status_ = Status::interrupted;
+};
+
+extern template class PairSteps<float>;
+extern template class PairSteps<double>;
+
+}  // namespace polymargin
