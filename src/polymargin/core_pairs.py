@@ -10,6 +10,7 @@ import numpy as np
 from .core_set import Growth, learn, run_options, seed_of
 from .progress import Progress
 from .reductions import all_pairs
+from .state import keep
 
 SEVERITY = ("solved", "epsilon", "stalled", "max_iter", "time_limit", "interrupted")
 
@@ -40,6 +41,7 @@ def fit_pairs(
         set_pairs(model, fits, pairs, X, rows, y)
         model.status_ = worst.status
         model.fit_seconds_ = time.perf_counter() - begin
+        keep(model)
         bar.end(f"polymargin: {model._summary()}")
     return worst, bar
 
@@ -52,6 +54,7 @@ def set_pairs(model: Any, fits: list[Growth], pairs: np.ndarray, X: Any, rows: n
         signed = np.where(core.rows.y == 0, core.alpha, -core.alpha)
         B[k, np.searchsorted(used, core.rows.index)] = signed
         intercept[k] = signed.sum() if model.intercept == "regularised" else 0.0
+    vars(model).pop("_kept", None)  # core vectors of a joint machine, of an earlier fit
     model.pairs_ = pairs
     model.rho_ = float(min(rho for _, _, rho in cores))
     model.n_iter_ = int(sum(fit.n_iter for fit in fits))

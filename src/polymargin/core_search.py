@@ -88,7 +88,8 @@ class Form:
         return replace(self, error=0.0)
 
     def record(self, A: Any, B: Any) -> dict[str, Any]:
-        return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B) | {"offset": self.offset}
+        # A and B may be any part of the data.
+        return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B, False) | {"offset": self.offset}
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) + b0."""

@@ -64,6 +64,7 @@ class Growth:
     gap: float = np.inf
     status: str = "solved"
     signalled: bool = False
+    indefinite: bool = False  # the kernel is, on core vectors or on all rows: there is no certificate
     n_iter: int = 0
     n_rounds: int = 0
     evaluations: int = 0
@@ -104,7 +105,15 @@ class Growth:
             self.status = end.args[0]
         if self.best is None and (self.status != "interrupted" or self.seconds_of_a_pass() <= PATIENCE):
             self.last_pass(source)
+        X = self.certified()[0].rows.X
+        self.doubt(X, np.arange(X.shape[0]))
         return self
+
+    def doubt(self, X: Any, rows: np.ndarray) -> None:
+        """Claim nothing where the kernel is seen to be indefinite on these rows."""
+        if self.status != "interrupted" and kernels.indefinite(X, rows, self.form.record(X, X), zero_sums=self.form.ball):
+            self.indefinite, self.gap = True, np.inf
+            self.status = "stalled" if self.status in ("solved", "epsilon") else self.status
 
     def seconds_of_a_pass(self) -> float:
         """An estimate from the pass that drew the samples and from what scoring samples cost."""
@@ -376,6 +385,7 @@ def exact(
     elif fit.status == "solved":
         fit.status = "stalled"
     fit.evaluations = int(solver.evaluations)
+    fit.doubt(X, rows)
     return fit
 
 

@@ -33,6 +33,7 @@ from .criteria import CRITERIA, Criterion
 from .descent import descend_from
 from .resources import budget, threads
 from .search_cv import KernelSearchCV
+from .state import keep, whole
 
 CONSTRAINTS = {
     "criterion": (Name(tuple(CRITERIA)),),
@@ -196,6 +197,7 @@ class RadiusMarginSearch(BestEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> RadiusMarginSearch:
         """Search, check the point that was found, and fit the estimator there.
 
@@ -234,7 +236,8 @@ class RadiusMarginSearch(BestEstimator):
         self.ranking_[np.argsort(-self.feature_weights_, kind="stable")] = np.arange(1, criterion.d + 1)
         self.cv_scores_ = {}
         if self.refit:
-            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **fit_weights)
+            self._fit_best(X, y, fit_weights)
+        keep(self)
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
         if self.status_ != "solved":
@@ -243,10 +246,14 @@ class RadiusMarginSearch(BestEstimator):
                 f"RadiusMarginSearch ended with status {self.status_!r} after {self.n_iter_} iterations and "
                 f"{self.n_evaluations_} evaluations: {advice}.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         elif self.cv is not None:
-            self._guard(X, labels, index, names, dict(sample_weight=sample_weight, groups=groups))
+            try:
+                self._guard(X, labels, index, names, dict(sample_weight=sample_weight, groups=groups))
+            except KeyboardInterrupt:
+                self.status_ = "interrupted"
+                raise
         return self
 
     # --- before the search ---
@@ -312,7 +319,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"The criterion sees {most:,} of {n:,} rows, as many as the memory holds: raise memory, or set "
                 f"max_samples to say so yourself.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if n <= most:
             return np.arange(n)
@@ -366,7 +373,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"{better:.3f} is had with {other}{scarce}; try the other criterion, penalty > 0 for an ellipsoidal "
                 f"kernel, or KernelSearchCV.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def get_support(self, k: int, indices: bool = False) -> np.ndarray:
