@@ -27,10 +27,10 @@ SOME = 1024  # rows that are kept for decisions about the arithmetic
 
 
 def rows_in_block(X: Any) -> int:
-    """Rows of a block of some megabytes."""
+    """Rows of a block of some megabytes at most, and few enough to look at the clock after each."""
     n = max(X.shape[0], 1)
     size = (X.data.nbytes + X.indices.nbytes) / n if sp.issparse(X) else X.shape[1] * X.dtype.itemsize
-    return int(np.clip(BLOCK_BYTES // max(size, 1), 1024, 1 << 18))
+    return int(np.clip(BLOCK_BYTES // max(size, 1), 1024, 1 << 14))
 
 
 @dataclass

@@ -22,7 +22,6 @@ from sklearn.utils.validation import validate_data
 from .kernels import KERNELS
 from .labels import check_labels
 
-TINY = 1e-150  # numbers below, and those above 1 / TINY, have useless squares
 SYNONYMS = {"gaussian": "rbf", "polynomial": "poly", "l1": "hinge", "l2": "squared_hinge", "bias": "exact"}
 
 
@@ -310,7 +309,7 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not np.all(np.isfinite(variance)):
         j = int(np.argmin(np.isfinite(variance)))
         raise too_large(np.abs(X[:, [j]]).max(), f"column {j} of X")
-    if variance.max(initial=0.0) < TINY**2:
+    if variance.max(initial=0.0) < 1e-300:
         check_squares(X)
     return mean, variance
 
@@ -323,10 +322,10 @@ def too_large(value: float, where: str) -> ValueError:
     )
 
 
-def check_squares(X: Any, least: float = TINY) -> Any:
+def check_squares(X: Any, least: float = 1e-150) -> Any:
     """X itself, unless squares of its numbers overflow or all of them vanish."""
     largest = float(abs(X).max()) if X.shape[0] else 0.0
-    if largest > 1 / TINY:
+    if largest > 1e150:
         raise too_large(largest, "X")
     if 0 < largest < least:
         found = f"X expected numbers whose squares do not vanish, and found none above {largest:.3g}"

@@ -26,7 +26,10 @@ def fit_pairs(
     pairs, fits = all_pairs(len(model.classes_)), []
     with Progress(model, model.tol, model.verbose, data) as bar:
         run = run_options(model, begin, bar, epsilon=model.epsilon)
-        for a, b in pairs:
+        deadline = run["deadline"]
+        for k, (a, b) in enumerate(pairs):
+            now = time.monotonic()
+            run["deadline"] = now + (deadline - now) / (len(pairs) - k)  # an even share of what is left
             own = np.flatnonzero((y == a) | (y == b))
             label = (y[own] == b).astype(np.int64)
             some = X[rows[own[:: max(1, len(own) // 1024)]]]
@@ -35,7 +38,10 @@ def fit_pairs(
             core = fit.certified()[0]
             core.rows.index = own[core.rows.index]
             fits.append(fit)
-            if fit.signalled or fit.status in ("interrupted", "time_limit"):
+            if fit.signalled or fit.status == "interrupted":
+                break
+            if k + 1 < len(pairs) and time.monotonic() > deadline:
+                fit.status = "time_limit"
                 break
         worst = max(fits, key=lambda fit: SEVERITY.index(fit.status))
         set_pairs(model, fits, pairs, X, rows, y)

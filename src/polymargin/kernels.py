@@ -94,8 +94,8 @@ def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.nda
         if not np.isfinite(K).all():
             i, j = np.argwhere(~np.isfinite(K))[0]
             raise ValueError(
-                f"a callable kernel expected to return finite numbers, and found {K[i, j]} for {named(A, rows[i], numbered)} "
-                f"and {named(B, cols[j], numbered)}: drop such rows, or mend the kernel there"
+                f"a callable kernel expected to return finite numbers, and found {K[i, j]} for "
+                f"{named(A, rows[i], numbered)} and {named(B, cols[j], numbered)}: drop such rows, or mend the kernel"
             )
         return K
 

@@ -65,7 +65,7 @@ def out_of_memory(estimator: Any, X: Any, error: MemoryError) -> MemoryError:
     if hasattr(estimator, "memory"):
         most = f"of which memory={estimator.memory!r} allows {budget(estimator.memory) / 1e9:.2g} GB at a time"
         needs = f", and all kernel values of {n:,} rows take {gram_bytes(n) / 1e9:.2g} GB, {most}"
-        advice = "pass a smaller memory, such as memory=\"100MB\", fit fewer rows, or use CoreVectorSVC for many rows"
+        advice = 'pass a smaller memory, such as memory="100MB", fit fewer rows, or use CoreVectorSVC for many rows'
     return MemoryError(
         f"{type(estimator).__name__} expected more memory than the {free_memory() / 1e9:.2g} GB that are free{said}"
         f"{needs}: {advice}"

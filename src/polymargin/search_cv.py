@@ -49,6 +49,10 @@ CONSTRAINTS = {
 }
 
 
+class OutOfTime(ValueError):
+    """No point of a grid was evaluated within the time limit."""
+
+
 class KernelSearchCV(BestEstimator):
     """Cross-validation of a kernel machine over a grid of C and gamma, with the scores of `GridSearchCV`.
 
@@ -204,6 +208,8 @@ class KernelSearchCV(BestEstimator):
         self.status_ = run.status
         if self.warm_start or self.status_ != "solved":
             self._kept = self._key(Z, labels, weight, splits), run.table
+        if self.status_ == "interrupted" and not run.table:
+            raise KeyboardInterrupt
         self.cv_results_ = run.results(names, grid)
         if self.status_ == "interrupted" and run.leader() is None:
             self._keep_results()
@@ -292,7 +298,7 @@ class KernelSearchCV(BestEstimator):
         elif f"mean_test_{by}" in self.cv_results_:
             means = self.cv_results_[f"mean_test_{by}"]
             if np.isnan(means).all():
-                raise ValueError("KernelSearchCV ran out of time before any point was evaluated: raise time_limit")
+                raise OutOfTime("KernelSearchCV ran out of time before any point was evaluated: raise time_limit")
             last = np.ones(len(means), dtype=bool)
             if "iter" in self.cv_results_:
                 rounds = self.cv_results_["iter"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,9 @@ from .checks import (
     class_weights,
 )
 from .criteria import CRITERIA, Criterion
-from .descent import descend_from
+from .descent import descend_from, starting_points
 from .resources import budget, threads
-from .search_cv import KernelSearchCV
+from .search_cv import KernelSearchCV, OutOfTime
 from .state import keep, whole
 
 CONSTRAINTS = {
@@ -104,7 +105,8 @@ class RadiusMarginSearch(BestEstimator):
     refit : bool, default=True
         Whether to fit `best_estimator_` on all rows.
     time_limit : float, default=None
-        Seconds after which the search stops.
+        Seconds for everything: the search stops after three quarters of them, the best estimator is fitted and the
+        last check is made in what is left.
     memory : "auto", int or str, default="auto"
         Memory for kernel values.
     n_jobs : int, default=None
@@ -222,7 +224,9 @@ class RadiusMarginSearch(BestEstimator):
         check_parameters(self, CONSTRAINTS)
         names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
         criterion, labels, classes, index = self._problem(X, y, sample_weight)
-        criterion.deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
+        deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
+        # The best estimator needs time as well.
+        criterion.deadline = begin + (deadline - begin) * (0.75 if self.refit else 1.0)
         run = dict(penalty=self.penalty, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
         found, *self._left = descend_from(criterion, **self._starts(criterion.d, names), **run)
         self.best_params_ = dict(zip(names, criterion.parameters(found.point), strict=True))
@@ -236,10 +240,17 @@ class RadiusMarginSearch(BestEstimator):
         self.ranking_[np.argsort(-self.feature_weights_, kind="stable")] = np.arange(1, criterion.d + 1)
         self.cv_scores_ = {}
         if self.refit:
-            self._fit_best(X, y, fit_weights)
+            self._fit_best(X, y, fit_weights, max(deadline - time.monotonic(), 0.05))
         keep(self)
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
+        if self.status_ == "solved" and self.cv is not None:
+            given, left = dict(sample_weight=sample_weight, groups=groups), deadline - time.monotonic()
+            try:
+                self._guard(X, labels, index, names, given, left)
+            except KeyboardInterrupt:
+                self.status_ = "interrupted"
+                raise
         if self.status_ != "solved":
             advice = WHAT_TO_DO[self.status_]
             warnings.warn(
@@ -248,12 +259,6 @@ class RadiusMarginSearch(BestEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        elif self.cv is not None:
-            try:
-                self._guard(X, labels, index, names, dict(sample_weight=sample_weight, groups=groups))
-            except KeyboardInterrupt:
-                self.status_ = "interrupted"
-                raise
         return self
 
     # --- before the search ---
@@ -339,28 +344,28 @@ class RadiusMarginSearch(BestEstimator):
         C, gamma = (settings[name] for name in names)
         if isinstance(gamma, str) or (np.ndim(gamma) and self.kernel == "spherical"):
             gamma = 1 / (2 * d)
-        gamma = np.maximum(np.broadcast_to(np.asarray(gamma, dtype=np.float64), size), np.finfo(float).tiny)
-        start = np.log(np.concatenate([[C], gamma]))
-        # With a gamma per feature there are local minima: further searches begin at larger gammas.
-        larger = np.r_[0.0, np.full(size, np.log(4.0))]
         n = self.n_starts if self.kernel == "ellipsoidal" else 1
-        return dict(starts=[start + k * larger for k in range(n)], earlier=None, path=[])
+        return dict(starts=starting_points(C, gamma, size, n), earlier=None, path=[])
 
     # --- after the search ---
 
-    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple[str, str], given: dict) -> None:
+    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple, given: dict, seconds: float) -> None:
         """Scores of the found point and of two with larger C: the criterion fails where one of these is much better."""
         smallest = np.bincount(index).min()
         folds = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
         if folds == 1:
             return
         C, gamma = (self.best_params_[name] for name in names)
-        with warnings.catch_warnings():
+        check = KernelSearchCV(
+            self.estimator, C=[C, 10 * C, 30 * C], gamma=[gamma, gamma / 10], cv=folds, refit=False,
+            memory=self.memory, n_jobs=self.n_jobs, time_limit=None if np.isinf(seconds) else max(seconds, 1e-3),
+        )  # fmt: skip
+        with warnings.catch_warnings(), suppress(OutOfTime):
             warnings.simplefilter("ignore", ConvergenceWarning)
-            check = KernelSearchCV(
-                self.estimator, C=[C, 10 * C, 30 * C], gamma=[gamma, gamma / 10], cv=folds, refit=False,
-                memory=self.memory, n_jobs=self.n_jobs,
-            ).fit(X, y, **given)  # fmt: skip
+            check.fit(X, y, **given)
+        if getattr(check, "status_", "time_limit") == "time_limit":  # no verdict, and no time left
+            self.status_ = "time_limit"
+            return
         scores = check.cv_results_["mean_test_score"]
         self.cv_scores_ = {"found": float(scores[0]), "10 C": float(scores[2]), "30 C, gamma / 10": float(scores[5])}
         found = self.cv_scores_["found"]

@@ -15,7 +15,7 @@ from .resources import out_of_memory
 
 
 def whole(fit: Callable, anew: bool = True) -> Callable:
-    """A method that fits, all or nothing; `anew`: without the fitted attributes of the last fit, but for warm starts."""
+    """A method that fits, all or nothing; `anew`: from no fitted attributes, unless it is a warm start."""
 
     @functools.wraps(fit)
     def whole_fit(self: Any, *args: Any, **kwargs: Any) -> Any:
