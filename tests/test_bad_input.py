@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_sets import iris
+from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import (
     AutoSVC,
@@ -290,7 +291,7 @@ def test_indefinite_kernels_have_no_certificate(seed):
         *((m, sigmoid, Z) for m in [*models, CoreVectorSVC(epsilon=1e-3), EnclosingBall()]),
         (JointSVC(), dict(kernel=lambda A, B: -np.abs(A[:, None] - B).sum(axis=2)), Z),
     ]:
-        with pytest.warns(UserWarning, match="is indefinite on these rows, so the problem is not convex"):
+        with pytest.warns(ConvergenceWarning, match="is indefinite on these rows, so the problem is not convex"):
             model.set_params(**settings).fit(data, y)
         assert model.duality_gap_ == np.inf
         assert model.status_ == "stalled" or not isinstance(model, CoreVectorSVC | EnclosingBall)

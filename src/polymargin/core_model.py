@@ -193,7 +193,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         if bar.error is not None:
             raise bar.error
         if fit.indefinite:
-            warnings.warn(kernels.indefinite_advice(self.kernel), UserWarning, stacklevel=CALLER + 1)
+            warnings.warn(kernels.indefinite_advice(self.kernel), ConvergenceWarning, stacklevel=CALLER + 1)
         elif self.status_ not in ("solved", "epsilon"):
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER + 1)
         return self

@@ -200,7 +200,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         if bar.error is not None:
             raise bar.error
         if fit.indefinite:
-            warnings.warn(kernels.indefinite_advice(self.kernel), UserWarning, stacklevel=CALLER)
+            warnings.warn(kernels.indefinite_advice(self.kernel), ConvergenceWarning, stacklevel=CALLER)
         elif self.status_ != "solved":
             advice = "raise max_iter, max_core or time_limit, scale the columns of X, or accept a larger tol"
             warnings.warn(f"{summary}: {advice}.", ConvergenceWarning, stacklevel=CALLER)

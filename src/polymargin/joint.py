@@ -326,7 +326,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         if progress.error is not None:
             raise progress.error
         if doubtful:
-            warnings.warn(kernels.indefinite_advice(self.kernel), UserWarning, stacklevel=CALLER)
+            warnings.warn(kernels.indefinite_advice(self.kernel), ConvergenceWarning, stacklevel=CALLER)
         if self.status_ != "solved":
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
         return self
