@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .kernels import KERNELS
+from .labels import check_labels
 
 SYNONYMS = {"gaussian": "rbf", "polynomial": "poly", "l1": "hinge", "l2": "squared_hinge", "bias": "exact"}
 
@@ -187,6 +188,7 @@ def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed:
     try:
         if not fit:
             return canonical(validate_data(estimator, X, reset=False, **how))
+        check_labels(y)
         X, y = validate_data(estimator, X, y, **how)
     except ValueError as error:
         if "Input X contains" not in str(error):
@@ -307,6 +309,8 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not np.all(np.isfinite(variance)):
         j = int(np.argmin(np.isfinite(variance)))
         raise too_large(np.abs(X[:, [j]]).max(), f"column {j} of X")
+    if variance.max(initial=0.0) < 1e-300:
+        check_squares(X)
     return mean, variance
 
 
@@ -318,11 +322,14 @@ def too_large(value: float, where: str) -> ValueError:
     )
 
 
-def check_squares(X: Any) -> Any:
-    """X itself, unless squares of its numbers overflow."""
+def check_squares(X: Any, least: float = 1e-150) -> Any:
+    """X itself, unless squares of its numbers overflow or all of them vanish."""
     largest = float(abs(X).max()) if X.shape[0] else 0.0
     if largest > 1e150:
         raise too_large(largest, "X")
+    if 0 < largest < least:
+        found = f"X expected numbers whose squares do not vanish, and found none above {largest:.3g}"
+        raise ValueError(f"{found}: scale the data first, for example with MinMaxScaler")
     return X
 
 

@@ -30,6 +30,7 @@ from .core_search import Form
 from .core_set import SMALL_GRAM, learn, run_options, seed_of
 from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
 from .resources import threads
+from .state import keep, whole
 
 CONSTRAINTS = {
     "sample_size": (NONE, Number("an integer >= 1", least=1, integer=True)),
@@ -141,6 +142,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> EnclosingBall:
         """Find the ball.
@@ -158,7 +160,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         -------
         self : EnclosingBall
             The fitted ball. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is raised
-            again.
+            again; a fit that fails leaves the former ball.
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
@@ -191,12 +193,15 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
                 f"EnclosingBall ended with status {self.status_!r} after {self.fit_seconds_:.3g} s, with "
                 f"{len(self.support_):,} core vectors and a duality gap of {self.duality_gap_:.1e} (tol={self.tol:g})"
             )
+            keep(self)
             bar.end(f"polymargin: {summary}")
         if fit.signalled:
             raise KeyboardInterrupt
         if bar.error is not None:
             raise bar.error
-        if self.status_ != "solved":
+        if fit.indefinite:
+            warnings.warn(kernels.indefinite_advice(self.kernel), UserWarning, stacklevel=CALLER)
+        elif self.status_ != "solved":
             advice = "raise max_iter, max_core or time_limit, scale the columns of X, or accept a larger tol"
             warnings.warn(f"{summary}: {advice}.", ConvergenceWarning, stacklevel=CALLER)
         return self
