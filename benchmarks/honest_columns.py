@@ -1,4 +1,4 @@
-"""The families of `honest_values` that are not one joint machine: reductions, core vectors, balls, structured machines."""
+"""The families of `honest_values` beside joint machines: reductions, core vectors, balls, structured machines."""
 
 import numpy as np
 
@@ -61,7 +61,9 @@ class Columns:
         return float(max(np.where(grow, -G, 0).max(), np.where(fall, G, 0).max(), 0.0))
 
     def others(self, rng):
-        a = (self.u if not self.squared else np.abs(self.S) * np.abs(self.point).max()) * (rng.random(self.S.shape) < 0.5)
+        a = (self.u if not self.squared else np.abs(self.S) * np.abs(self.point).max()) * (
+            rng.random(self.S.shape) < 0.5
+        )
         plus, minus = (a * (self.S > 0)).sum(axis=0), (a * (self.S < 0)).sum(axis=0)
         least = np.minimum(plus, minus)
         ratio = np.where(self.S > 0, least / np.maximum(plus, 1e-300), least / np.maximum(minus, 1e-300))
@@ -151,7 +153,7 @@ def best_rho(s, price):
 
 
 class Ball:
-    """R^2 + C/4 sum_i w_i xi_i^2, |phi(x_i) - c|^2 <= R^2 + xi_i."""
+    """t + C/4 sum_i w_i xi_i^2, |phi(x_i) - c|^2 <= t + xi_i; radius_ is the root of t, 0 where that is negative."""
 
     unit = 1.0
 
@@ -163,6 +165,8 @@ class Ball:
         self.noise = 2 * noise(f, self.point[None, :], f.K)[:, 0] + 8 * f.eps * np.asarray(np.abs(self.h), dtype=float)
         self.reduced = 2 * self.point
         self.R2 = f.real(f.model.radius_) ** 2
+        if np.isfinite(self.C) and self.R2 == 0:
+            self.R2 = -best_rho(-self.distances(self.point) / 2, self.C * f.weight) * 2
 
     def distances(self, a):
         Ka = self.f.K @ a

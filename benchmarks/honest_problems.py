@@ -5,7 +5,7 @@ difficulties the rows have; nothing here knows the answers.
 """
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ class Problem:
     rows: np.ndarray = None  # the same as a plain array, of the type in which X holds its numbers
     y: np.ndarray = None
     weight: np.ndarray | None = None
-    keep: list = field(default_factory=list)  # files of memory maps
 
     @property
     def kind(self) -> str:
@@ -166,7 +165,7 @@ def make_params(rng, name, kernel, r, y, weight):
     if rng.random() < 0.5:  # as often as all other values: where support vectors are neither all nor none
         p["C"] = log_uniform(rng, 1e-2, 1e2)
     p |= dict(tol=float(rng.choice([1e-2, 1e-3, 1e-6])), n_jobs=int(rng.choice([1, 2])), time_limit=SECONDS)
-    p["max_iter"] = int(rng.choice([10_000_000, 10_000_000, 10_000_000, 10_000_000, 1, 30, 1000]))
+    p["max_iter"] = int(rng.choice([10_000_000] * 12 + [1, 30, 1000]))
     if name != "StructuredSVC":
         p |= kernel_params(rng, kernel, r)
     if name != "EnclosingBall":
@@ -288,9 +287,8 @@ def store(rng, problem):
         problem.X = X.copy()
         problem.X.flags.writeable = False
     elif form.startswith("memmap"):
-        file = tempfile.NamedTemporaryFile(suffix=".bin")
-        problem.keep.append(file)
-        problem.X = np.memmap(file.name, dtype=X.dtype, mode="w+", shape=X.shape)
+        with tempfile.TemporaryFile() as file:  # the map keeps what has no name any more
+            problem.X = np.memmap(file, dtype=X.dtype, mode="w+", shape=X.shape)
         problem.X[:] = X
     else:
         problem.X = X.tolist() if form == "list" else X

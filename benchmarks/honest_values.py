@@ -89,8 +89,8 @@ def facts(problem, model):
     f.weight = (f.plain * factor[f.y]).astype(f.real)
     f.one = str(p.get("intercept", "none")).startswith("regular")
     f.K = f.K_all[np.ix_(f.on, f.on)] + (1 if f.one else 0)
-    # float32 kernel values are for more than 512 rows and tolerances from 1e-5 on.
-    f.single = n > 512 and p["tol"] >= 1e-5
+    # float32 kernel values are for tolerances from 1e-5 on, and more than 512 rows or a core set that grows.
+    f.single = (n > 512 or p.get("epsilon") is not None) and p["tol"] >= 1e-5
     f.eps = float(np.finfo(np.float32 if f.single else np.float64).eps)
     if kernel == "rbf":  # distances by norms and products round relative to the norms around the mean
         spread = ((f.X - f.X.mean(axis=0)) ** 2) @ np.broadcast_to(np.asarray(f.gamma, dtype=f.real), f.X.shape[1])
@@ -328,10 +328,8 @@ class Margins:
         top = self.u if not self.squared else np.full(n, max(float(np.abs(self.point).max()), 1e-300))
         a = top * (rng.random((T, n)) < 0.5) / (T if self.largest else 1)
         b = np.where(E, a if self.target is not None else 0.0, -a)
-        if self.own:
-            corner = b - E * b.sum(axis=0)
-        else:
-            corner = b if self.machine == "ovr" else b - b.mean(axis=0)
+        reference = 0.0 if self.machine == "ovr" else E * b.sum(axis=0) if self.own else b.mean(axis=0)
+        corner = b - reference
         return mixtures(self.point, corner)
 
     def scores(self):
