@@ -101,9 +101,9 @@ def facts(problem, model):
 
 def noise(f, B, K=None):
     """Rounding that is justified in the scores of coefficients B, (rows, columns)."""
-    if f.linear_in_float64:  # a score is <w, x>: no kernel value need be summed
-        X = f.X if K is None else f.X[f.on]
-        W = np.abs(B @ f.X[f.on])
+    if f.linear_in_float64:  # a score is <w, x>, w a sum of rows
+        X, Z = f.X if K is None else f.X[f.on], f.X[f.on]
+        W = np.abs(B @ Z) + np.sqrt(B**2 @ Z**2)
         return np.asarray(SIGMAS * f.eps * (np.abs(X) @ W.T + np.abs(B).sum(axis=1) * float(f.one)), dtype=float)
     K = f.K_all[:, f.on] if K is None else K
     size = np.ones_like(K) if f.p.get("kernel") in ("rbf", "cosine", "laplacian") else np.abs(K)
