@@ -105,11 +105,6 @@ class Core:
         N = noise(f, self.signed, f.K)
         self.noise = N if self.pairwise else N.max(axis=1, keepdims=True) * 2
         self.reduced = 2 * self.point.T
-        # A pass over blocks of rows looks for rho on a grid of 4,096 steps; each pair's own is not an attribute.
-        self.grid = 0.0
-        if self.pairwise:
-            duals = (self.dual_of(a, k)[0] for k, a in enumerate(self.point))
-            self.grid = sum((2 * D / 4096) ** 2 * price.sum() for D, price in zip(duals, self.price, strict=True))
 
     def primal(self, alpha):
         values = []
@@ -122,11 +117,11 @@ class Core:
         short = [np.maximum(r - self.label(a, k), 0) for k, (a, r) in enumerate(zip(self.point, self.rho, strict=True))]
         return 2 * self.price.T * (np.array(short).T + self.noise)
 
-    def dual_of(self, a, k):
-        return total(-a @ self.label(a, k), -np.divide(a**2, self.price[k], out=np.zeros_like(a), where=a != 0).sum())
-
     def dual(self, alpha):
-        parts = [self.dual_of(a, k) for k, a in enumerate(alpha)]
+        parts = [
+            total(-a @ self.label(a, k), -np.divide(a**2, self.price[k], out=np.zeros_like(a), where=a != 0).sum())
+            for k, a in enumerate(alpha)
+        ]
         return sum(v for v, _ in parts), sum(s for _, s in parts)
 
     def infeasible(self):
