@@ -69,8 +69,13 @@ class Number:
     def accepts(self, value: Any) -> bool:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if self.integer else Real):
             return False
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # an integer beyond all floats
+            return False
         return (
-            math.isfinite(value)
+            finite
+            and (not self.integer or abs(value) < 2**63)  # as the core counts
             and self.least <= value <= self.most
             and value > self.above
             and (value != 0 or self.zero)
@@ -121,7 +126,7 @@ KERNEL = {
         POSITIVE,
         Array("an array with one number per feature"),
     ),
-    "degree": (Number("an integer >= 1", least=1, integer=True),),
+    "degree": (Number("an integer >= 1", least=1, most=2**31 - 1, integer=True),),
     "coef0": (Number("a finite number"),),
 }
 RUN = {
@@ -130,7 +135,7 @@ RUN = {
     "max_iter": (Number("an integer >= 1", least=1, integer=True),),
     "time_limit": (NONE, Number("a number of seconds > 0", above=0.0)),
     "memory": (Number("a number of bytes >= 1000000", least=1e6), Kind('"auto" or a string such as "512MB"', (str,))),
-    "n_jobs": (NONE, Number("an integer other than 0", integer=True, zero=False)),
+    "n_jobs": (NONE, Number("an integer other than 0", most=2**31 - 1, integer=True, zero=False)),
     "warm_start": (BOOL,),
     "random_state": (
         NONE,
@@ -149,6 +154,8 @@ def check_parameters(estimator: Any, constraints: Mapping[str, tuple]) -> None:
         advice = ""
         if isinstance(value, str):
             advice = nearest(value, [name for c in allowed if isinstance(c, Name) for name in c.names])
+        elif isinstance(value, Integral) and value >= 2**31:
+            advice = ": it is too large"
         expected = ", or ".join(c.expected for c in allowed)
         raise ValueError(
             f"{type(estimator).__name__} expected {parameter} to be {expected}, and found {value!r}{advice}"
@@ -348,7 +355,7 @@ def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]
             per_value = np.repeat(w, np.diff(block.indptr))
             m = np.bincount(block.indices, per_value * block.data, d) / share
             s = np.bincount(block.indices, per_value * (block.data - m[block.indices]) ** 2, d)
-            s += (share - np.bincount(block.indices, per_value, d)) * m**2
+            s = s + (share - np.bincount(block.indices, per_value, d)) * m**2  # counts of nothing are integers
         else:
             block = X[at : at + step].astype(np.float64)
             m = w @ block / share

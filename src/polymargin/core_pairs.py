@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_set import Growth, learn, run_options, seed_of
+from .core_set import Growth, learn, relative_gap, run_options, seed_of
 from .progress import Progress
 from .reductions import all_pairs
 from .state import keep
@@ -64,9 +64,14 @@ def set_pairs(model: Any, fits: list[Growth], pairs: np.ndarray, X: Any, rows: n
     model.pairs_ = pairs
     model.rho_ = float(min(rho for _, _, rho in cores))
     model.n_iter_ = int(sum(fit.n_iter for fit in fits))
-    model.primal_objective_ = float(sum(primal for _, primal, _ in cores))
-    model.dual_objective_ = float(sum(core.dual for core, _, _ in cores))
-    model.duality_gap_ = model.kkt_violation_ = float(max(fit.gap for fit in fits))
+    if len(fits) == len(pairs):
+        model.primal_objective_ = float(sum(primal for _, primal, _ in cores))
+        model.dual_objective_ = float(sum(core.dual for core, _, _ in cores))
+        model.duality_gap_ = float(relative_gap(model.primal_objective_, model.dual_objective_))
+        model.kkt_violation_ = float(max(fit.gap for fit in fits))
+    else:  # nothing is known of the pairs that were not begun
+        model.primal_objective_ = model.duality_gap_ = model.kkt_violation_ = float("inf")
+        model.dual_objective_ = -float("inf")
     model.radius_ = float(max(np.sqrt(max(f.kappa + c.dual, 0.0)) for f, (c, _, _) in zip(fits, cores, strict=True)))
     model.core_size_path_ = [len(core.alpha) for core, _, _ in cores]
     model.n_kernel_evals_ = int(sum(fit.evaluations for fit in fits))

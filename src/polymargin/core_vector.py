@@ -118,7 +118,7 @@ class CoreVectorSVC(CoreModel):
     status_ : {"solved", "epsilon", "max_iter", "time_limit", "stalled", "interrupted"}
         Why the fit ended; "solved" is said only of a certified gap of at most `tol`.
     n_iter_, kkt_violation_, n_kernel_evals_, fit_seconds_, gamma_, shape_fit_, n_features_in_, feature_names_in_
-        As in :class:`JointSVC`; `kkt_violation_` is the gap.
+        As in :class:`JointSVC`; `kkt_violation_` is the gap, for pairs the largest gap of a pair.
     traffic_ : dict
         On Dask: passes over the data, and bytes sent to the workers and received from them.
 

@@ -48,13 +48,14 @@ HOW = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.
 class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
     r"""Smallest ball around the data in the space of a kernel, as an outlier detector.
 
-    .. math:: \min_{c, R, \xi}\; R^2 + \tfrac{C}{4} \sum_i \omega_i \xi_i^2, \qquad
-        \|\phi(x_i) - c\|^2 \le R^2 + \xi_i
+    .. math:: \min_{c, t, \xi}\; t + \tfrac{C}{4} \sum_i \omega_i \xi_i^2, \qquad
+        \|\phi(x_i) - c\|^2 \le t + \xi_i, \qquad R = \sqrt{\max(t, 0)}
 
     Its dual, with :math:`c = \sum_i \alpha_i \phi(x_i)`, is the problem of core vector machines [1]_:
     :math:`\max_\alpha \sum_i \alpha_i k(x_i, x_i) - \alpha^\top (K + \mathrm{diag}(1 / (C \omega))) \alpha`,
-    :math:`\alpha \ge 0`, :math:`\sum_i \alpha_i = 1`. With `C = inf` no training row lies outside. A row is an outlier
-    if it lies outside of the ball or on its sphere.
+    :math:`\alpha \ge 0`, :math:`\sum_i \alpha_i = 1`. With `C = inf` no training row lies outside, and t is
+    R^2; with a small C t may be negative: then the ball is a point. A row is an outlier if it lies outside of the ball
+    or on its sphere.
 
     Small data (a Gram matrix within 64 MB) are solved as a whole; on more rows a core set grows, as in
     :class:`CoreVectorSVC`, until a pass over all rows certifies the gap.
@@ -64,7 +65,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
     C : float, default=inf
         Price of rows outside of the ball; without a limit there are none.
     tol : float, default=1e-3
-        Largest relative duality gap, of :math:`R^2`.
+        Largest relative duality gap.
     sample_size : int, default=59
         Random rows looked at for every eight core vectors before all rows are; None looks at all rows at once.
     max_core : int, default=20_000

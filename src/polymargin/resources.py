@@ -51,7 +51,7 @@ def budget(memory: str | float) -> int:
         raise ValueError(
             f'memory expected "auto", a number of bytes or a string such as "512MB" or "2GB", and found {memory!r}'
         )
-    size = int(float(parts[1]) * UNITS[parts[2].lower()])
+    size = int(min(float(parts[1]) * UNITS[parts[2].lower()], sys.maxsize))
     if size < 10**6:
         raise ValueError(f'memory expected at least "1MB", and found {memory!r}, which is {size} bytes: give more')
     return size
