@@ -86,6 +86,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:kernel='sigmoid' is indefinite")
 @pytest.mark.parametrize("data, parameters", CASES)
 def test_it_is_scikit_learns_svc(data, parameters):
     X, y = data()

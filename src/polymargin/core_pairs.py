@@ -44,7 +44,10 @@ def fit_pairs(
                 fit.status = "time_limit"
                 break
         worst = max(fits, key=lambda fit: SEVERITY.index(fit.status))
+        worst.indefinite = any(fit.indefinite for fit in fits)
         set_pairs(model, fits, pairs, X, rows, y)
+        if worst.indefinite:
+            model.duality_gap_ = np.inf
         model.status_ = worst.status
         model.fit_seconds_ = time.perf_counter() - begin
         keep(model)
