@@ -89,13 +89,14 @@ def changed_values(rng, document) -> None:
     """Some values of a description replaced, moved or taken out."""
     for _ in range(int(pick(rng, [1, 1, 1, 2, 4]))):
         found = places(document, [])
-        # Parameters are few among the values, and every one has rules of its own.
-        parameters = [(node[key][1], name) for node, key in found if key == "estimator" and isinstance(node[key], list)
-                      and len(node[key]) > 1 and isinstance(node[key][1], dict) for name in node[key][1]]  # fmt: skip
-        node, key = pick(rng, parameters if parameters and rng.random() < 0.4 else found)
+        # Parameters and fitted attributes are few among the values, and each has rules of its own.
+        estimators = [node[key] for node, key in found if key == "estimator" and isinstance(node[key], list)]
+        parts = [part for estimator in estimators for part in estimator[1:] if isinstance(part, dict)]
+        named = [(part, name) for part in parts for name in part]
+        node, key = pick(rng, named if named and rng.random() < 0.6 else found)
         old, way = node[key], rng.integers(10)
         if way < 3 and isinstance(old, int | float) and not isinstance(old, bool):
-            node[key] = pick(rng, [old + 1, old - 1, -old, old * 10, old / 3, old * 1e30])
+            node[key] = pick(rng, [old + 1, old - 1, -old, old * 10, old // 3, old * 10**30])
         elif way < 7:
             node[key] = any_value(rng)
         elif way == 7:

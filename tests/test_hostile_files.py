@@ -11,6 +11,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from data_sets import blobs
 from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
@@ -138,14 +139,35 @@ def test_steps_that_do_not_go_together(change, path):
     [
         (KernelDensityNB(), "bandwidth_", 1e-320),
         (GRNNRegressor(), "_X", -1e200),
+        (GRNNRegressor(), "_weight", 0.0),
         (JointSVC(), "support_vectors_", 1e200),
     ],
 )
-def test_numbers_whose_squares_overflow(model, attribute, value, path):
+def test_numbers_that_no_score_comes_from(model, attribute, value, path):
     crafted = Crafted(model.fit(X, y), path)
     crafted.change(attribute, lambda array: np.full_like(array, value))
     crafted.save(path)
     refused(path, f"impossible {attribute}")
+
+
+def test_parts_that_do_not_go_together(path):
+    crafted = Crafted(GRNNRegressor().fit(X, y), path)
+    crafted.change("_y", lambda targets: targets[:, :0])
+    crafted.save(path)
+    refused(path, "targets of another shape")
+    crafted = Crafted(KernelDensityNB().fit(X, y), path)
+    crafted.change("_values", lambda values: np.full_like(values, -1e200))
+    crafted.save(path)
+    refused(path, "no finite squares")
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_array(X)])
+@pytest.mark.parametrize("parameter", [dict(coef0=1e308), dict(coef0=-1e200), dict(degree=10**6)])
+def test_kernel_values_that_are_not_finite(rows, parameter, path):
+    crafted = Crafted(JointSVC(kernel="poly", coef0=1.0).fit(rows, y), path)
+    crafted.parameters.update(parameter)
+    crafted.save(path)
+    refused(path, "kernel values that are not finite")
 
 
 def test_names_of_an_encoder(path):
@@ -315,5 +337,5 @@ def test_feature_numbers_and_labels_of_svmlight_rows(tmp_path):
 def test_equal_names_of_columns(tmp_path):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pa.table([[1, 2], [3, 4]], names=["a", "a"]), tmp_path / "a.parquet")
-    with pytest.raises(ReadError, match="a.parquet: expected different column names"):
+    with pytest.raises(ReadError, match="a.parquet: expected a Parquet file, .*Multiple matches"):
         read(tmp_path / "a.parquet")

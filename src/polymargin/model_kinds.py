@@ -52,6 +52,18 @@ class Array:
         return bool(inside and (not self.increasing or np.all(np.diff(numbers) > 0)))
 
 
+def rows_of_data(letter: str) -> Array:
+    """Rows whose squares are finite, as `fit` takes no others."""
+    most = np.sqrt(np.finfo(np.float64).max)
+    return Array((letter, "d"), ("float32", "float64"), least=-most, most=most, sparse=True)
+
+
+def largest_square(rows: Any) -> float:
+    """The largest squared norm of some rows; 0 of none."""
+    squares = rows.astype(np.float64).multiply(rows) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
+    return float(np.max(squares.sum(axis=1), initial=0.0))
+
+
 @dataclass(frozen=True)
 class Sizes:
     """An integer, or a tuple of them, that a letter each stands for."""

@@ -28,6 +28,7 @@ from . import (
     joint,
     kernel_density,
     manifold,
+    model_kinds,
     structured,
 )
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
@@ -36,7 +37,7 @@ from .kernels import HAS_GAMMA, resolve_gamma
 from .machines import MACHINES
 from .model_kinds import NUMBERS, Array, Fitted, Infinite, Labels, Numbers, Sizes, Strings, Words
 from .output_codes import OutputCodeSVC, check_code
-from .reductions import OneVsRestSVC, PairwiseSVC, all_pairs
+from .reductions import OneVsRestSVC, PairwiseSVC, are_all_pairs
 
 
 @dataclass(frozen=True)
@@ -71,20 +72,12 @@ REPORT = {
     "n_kernel_evals_": (COUNT,),
     "fit_seconds_": (NOT_NEGATIVE,),
 }
-
-
-def rows_of_data(letter: str) -> Array:
-    """Rows whose squares are finite, as `fit` takes no others."""
-    most = np.sqrt(np.finfo(np.float64).max)
-    return Array((letter, "d"), ("float32", "float64"), least=-most, most=most, sparse=True)
-
-
 PROTOTYPES = {
     **INPUT,
     "shape_fit_": (Sizes(("n", "d")),),
     "classes_": (Labels("T"),),
     "support_": (Array(("S",), ("int64",), least=0, below="n", increasing=True),),
-    "support_vectors_": (rows_of_data("S"), Array((0, 0))),
+    "support_vectors_": (model_kinds.rows_of_data("S"), Array((0, 0))),
     "dual_coef_": (Array(("T", "S"), sparse=True),),
     "intercept_": (Array(("T",)),),
     "n_support_": (Array(("T",), ("int32", "int64"), least=0),),
@@ -110,6 +103,9 @@ def check_gamma(model: Any) -> str | None:
         return "one gamma per feature for a kernel other than rbf"
     if not isinstance(model.gamma, str):
         resolve_gamma(model.kernel, model.gamma, None, None, model.n_features_in_)
+    if model.kernel == "poly":
+        most = np.log(model.gamma_ * model_kinds.largest_square(model.support_vectors_) + abs(model.coef0) + 1)
+        return None if model.degree * most < np.log(np.finfo(np.float64).max) else "kernel values that are not finite"
     return None
 
 
@@ -151,11 +147,6 @@ def check_joint(model: Any) -> str | None:
         if abs(total - T) > 1e-6 * T:
             return f"coefficients with the sum {total:g} instead of {T}"
     return None
-
-
-def are_all_pairs(pairs: np.ndarray | None, T: int) -> bool:
-    """Whether these are the pairs of T classes; a file may name far more classes than it has pairs."""
-    return pairs is not None and pairs.shape == (T * (T - 1) // 2, 2) and np.array_equal(pairs, all_pairs(T))
 
 
 def check_columns(model: Any) -> str | None:
@@ -223,7 +214,14 @@ def check_density(model: Any) -> str | None:
         return "values that do not go with its features and classes"
     if abs(model.class_prior_.sum() - 1) > 1e-6 or np.any(np.abs(np.diff(total[ends]) - 1) > 1e-6):
         return "shares that do not sum to 1"
-    return None
+    far = np.abs(model._values).max() / model.bandwidth_.min()
+    return None if far < 1e150 else "values whose distances have no finite squares"
+
+
+def check_grnn(model: Any) -> str | None:
+    """There are targets, and one column of them where `predict` returns one."""
+    sound = model._y.size and (model._y.shape[1] == 1 or not model._one_output)
+    return None if sound else "targets of another shape"
 
 
 def check_isomap(model: Any) -> str | None:
@@ -266,7 +264,7 @@ ISOMAP = {
 BALL = {
     **INPUT,
     "support_": (Array(("S",), ("int64",), least=0),),
-    "support_vectors_": (rows_of_data("S"),),
+    "support_vectors_": (model_kinds.rows_of_data("S"),),
     "dual_coef_": (Array(("S",), least=0.0),),
     "gamma_": PROTOTYPES["gamma_"],
     "_square": (FINITE,),
@@ -286,11 +284,11 @@ STRUCTURED = {
 }
 GRNN = {
     **INPUT,
-    "_X": (rows_of_data("n"),),
+    "_X": (model_kinds.rows_of_data("n"),),
     "_y": (Array(("n", "q")),),
-    "_weight": (Array(("n",), least=0.0),),
+    "_weight": (Array(("n",), least=np.finfo(np.float64).tiny),),
     "_one_output": (BOOL,),
-    "spread_": (POSITIVE,),
+    "spread_": (Number("a number whose square is one", least=1e-150, most=1e150),),
     "spreads_": (Array(("k",)),),
     "errors_": (Array(("k",)),),
     "_score_type": PROTOTYPES["_score_type"],
@@ -299,7 +297,7 @@ DENSITY = {
     **INPUT,
     "classes_": (Labels("T"),),
     "class_prior_": (Array(("T",), least=0.0),),
-    "bandwidth_": (Array(("T", "d"), least=1e-150),),  # the squares of distances in units of it are finite
+    "bandwidth_": (Array(("T", "d"), least=1e-150),),
     "_values": (Array(("V",)),),
     "_shares": (Array(("V",), least=0.0),),
     "_bounds": (Array(("B",), ("int64",), least=0, increasing=True),),
@@ -359,7 +357,9 @@ RECORDS = {
         check=check_ball,
     ),
     "StructuredSVC": Record(structured.StructuredSVC, {**structured.CONSTRAINTS, "joint_map": (NONE,)}, STRUCTURED),
-    "GRNNRegressor": Record(grnn.GRNNRegressor, grnn.CONSTRAINTS, GRNN, optional=(*OPTIONAL, "spreads_", "errors_")),
+    "GRNNRegressor": Record(
+        grnn.GRNNRegressor, grnn.CONSTRAINTS, GRNN, optional=(*OPTIONAL, "spreads_", "errors_"), check=check_grnn
+    ),
     "SupervisedIsomap": Record(
         manifold.SupervisedIsomap, manifold.CONSTRAINTS, ISOMAP, optional=(*OPTIONAL, "classes_"), check=check_isomap
     ),

@@ -231,10 +231,7 @@ def _read_parquet(path: Path, target: str | None) -> Rows:
     _check_proportion(path, 8 * about.num_rows * max(1, about.num_columns))
     _check_proportion(path, sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups)))
     frame = pd.read_parquet(path)
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        raise ReadError(f"{path}: expected different column names, and found two that are equal: rename one")
-    frame.columns = names
+    frame.columns = [str(name) for name in frame.columns]
     return _split(path, frame, target, header=False)
 
 

@@ -20,6 +20,11 @@ def all_pairs(n_classes: int) -> np.ndarray:
     return np.column_stack(np.triu_indices(n_classes, 1))
 
 
+def are_all_pairs(pairs: np.ndarray | None, T: int) -> bool:
+    """Whether these are the pairs of T classes; a file may name far more classes than it has pairs."""
+    return pairs is not None and pairs.shape == (T * (T - 1) // 2, 2) and np.array_equal(pairs, all_pairs(T))
+
+
 def pair_code(pairs: np.ndarray, n_classes: int) -> np.ndarray:
     """One column per pair: +1 for its first class, -1 for its second."""
     code, column = np.zeros((n_classes, len(pairs)), dtype=np.int8), np.arange(len(pairs))
