@@ -187,7 +187,7 @@ class Checks:
             if self.f.single:
                 N = max(N, known)
             elif model.status_ == "solved":
-                N = min(N, max(known, MOST * size))
+                N = min(N, max(known, MOST * size, SLACK))
             self.worst["scores"] = off / max(size, 1e-300)
             self.expect(off <= REL * size + N, "scores", f"decision values off by {off:.3g}, the largest is {size:.3g}")
         F, labels = model.decision_function(X), model.predict(X)

@@ -190,9 +190,9 @@ class Scatter:
         return float(max(out) / max(a.max(), 1e-300))
 
     def constants(self):
-        """sum_c pi_c b_c, relative; the class sums of alpha are the pi."""
-        sums = self.f.E.T @ self.point
-        return float(abs(sums @ self.b) / max(np.abs(sums * self.b).sum(), 1e-300)) if self.exact else 0.0
+        """sum_c pi_c b_c, relative to intercepts and margin; the class sums of alpha are the pi."""
+        sums, size = self.f.E.T @ self.point, np.abs(self.b) + (abs(self.m) or 1)
+        return float(abs(sums @ self.b) / max(sums @ size, 1e-300)) if self.exact else 0.0
 
     def violation(self):
         a, u = self.point, self.u

@@ -138,9 +138,15 @@ def test_gamma_scale(form):
     assert JointSVC(kernel="linear").fit(form(X), y).gamma_ is None
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -7.7e11])
-def test_gamma_of_equal_entries(value):
-    assert JointSVC().fit(np.full((10, 3), value), [0, 1] * 5).gamma_ == 1
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.055, -7.7e11])
+@pytest.mark.parametrize("n", [10, 3000])
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_gamma_of_equal_entries(value, n, store, rng):
+    X = store(np.full((n, 3), value))
+    for _ in range(20):
+        mean, variance = checks.column_moments(X, rng.uniform(0.1, 1, n) * rng.integers(0, 2, n))
+        assert kernels.resolve_gamma("rbf", "scale", mean, variance, 3) == 1
+    assert n > 10 or JointSVC().fit(X, [0, 1] * 5).gamma_ == 1
 
 
 def test_column_moments_in_many_blocks(rng):

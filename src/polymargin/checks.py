@@ -350,16 +350,22 @@ def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         share = w.sum()
         if share == 0:
             continue
+        m = np.zeros(d)  # found twice: the second time without the rounding errors of a long sum
         if sp.issparse(X):
             block = X[at : at + step]
             per_value = np.repeat(w, np.diff(block.indptr))
-            m = np.bincount(block.indices, per_value * block.data, d) / share
-            s = np.bincount(block.indices, per_value * (block.data - m[block.indices]) ** 2, d)
-            s = s + (share - np.bincount(block.indices, per_value, d)) * m**2  # counts of nothing are integers
+            absent = np.count_nonzero(w) - np.bincount(block.indices, per_value > 0, d)
+            zeros = np.where(absent > 0, share - np.bincount(block.indices, per_value, d), 0.0)  # their weight
+            for _ in range(2):
+                rest = block.data - m[block.indices]
+                m = m + (np.bincount(block.indices, per_value * rest, d) - zeros * m) / share
+            s = np.bincount(block.indices, per_value * (block.data - m[block.indices]) ** 2, d) + zeros * m**2
         else:
             block = X[at : at + step].astype(np.float64)
-            m = w @ block / share
-            block -= m
+            for _ in range(2):
+                more = w @ block / share
+                block -= more
+                m += more
             s = w @ np.square(block, out=block)
         gap = m - mean
         spread += s + gap**2 * (total * share / (total + share))
