@@ -341,7 +341,7 @@ def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]
             per_value = np.repeat(w, np.diff(block.indptr))
             m = np.bincount(block.indices, per_value * block.data, d) / share
             s = np.bincount(block.indices, per_value * (block.data - m[block.indices]) ** 2, d)
-            s += (share - np.bincount(block.indices, per_value, d)) * m**2
+            s = s + (share - np.bincount(block.indices, per_value, d)) * m**2  # of no values, bincount is integer
         else:
             block = X[at : at + step].astype(np.float64)
             m = w @ block / share

@@ -99,6 +99,8 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
     for other kernels.
     """
     eps = float(np.finfo(np.float32).eps)
+    if kernel["kind"] == "laplacian" and sp.issparse(X):  # a value is rounded before its difference is taken
+        return eps * (1 + kernel["gamma"] * float(abs(X).sum(axis=1).max(initial=0.0)))
     if kernel["kind"] in ("rbf", "laplacian"):
         if kernel["kind"] == "laplacian" or (X.shape[1] <= DIRECT and not sp.issparse(X)):
             return eps
