@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "tile.hpp"
 
@@ -43,6 +44,8 @@ void certify(const std::vector<double>& y, const std::vector<double>& upper, con
     out.primal += 0.5 * b[k] * (y[k] + g[k] - ridge[k] * b[k]);
     if (upper[k] > 0) out.primal += ridge[k] > 0 ? 0.5 * slack * slack / ridge[k] : upper[k] * slack;
   }
+  // No comparison finds a violation among numbers that are not finite.
+  if (!std::isfinite(out.primal - out.dual)) out.violation = std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -173,7 +176,7 @@ ColumnSolution Column<T>::solution(double tol) {
     b_ = smo_.problem.b;
     certify(y_, upper_, ridge_, b_, smo_.gradient(), out);
     out.n_iter = smo_.n_iter();
-    out.status = smo_.status();
+    out.status = smo_.status() == Status::solved && !(out.violation <= tol) ? Status::stalled : smo_.status();
   }
   for (std::size_t k = 0; k < b_.size(); ++k)
     if (b_[k] != 0) out.at.push_back(row_[k]), out.b.push_back(b_[k]);

@@ -13,7 +13,7 @@ constexpr Index kPanelBytes = 512 << 10;  // all panels of a tile, to stay in L2
 constexpr Index kColumns = 256;           // columns of a tile at most
 constexpr Index kRows = 256;              // rows of a tile that waits in memory: long rows, and the Gram's mirror
 constexpr Index kTaskRows = 512;          // rows a thread computes per packing of the columns
-constexpr Index kSerial = 500000;         // multiplications under which threads cost more than they bring
+constexpr double kSerial = 500000;        // multiplications under which threads cost more than they bring
 constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
 constexpr Index kMeanRows = 1024;
 // Up to so many features differences are squared directly: exact at any distance from the origin.
@@ -451,6 +451,12 @@ void KernelBlocks<T>::call(Span<const Index> rows, Span<const Index> cols, T* ou
 
 // ---- blocks ----
 
+// Whether so many rows and columns are too few for threads; a CSR matrix may have any number of features.
+template <class T>
+bool KernelBlocks<T>::little(Index rows, Index cols) const {
+  return static_cast<double>(rows) * static_cast<double>(cols) * (static_cast<double>(A_.d) + 16) < kSerial;
+}
+
 template <class T>
 void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld) const {
   if (rows.size == 0 || cols.size == 0) return;
@@ -467,8 +473,7 @@ void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* o
 
 template <class T>
 void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, Team& team) const {
-  const Index work = rows.size * cols.size * (A_.d + 16);
-  if (team.size() == 1 || work < kSerial || serial()) return block(rows, cols, out, ld);
+  if (team.size() == 1 || little(rows.size, cols.size) || serial()) return block(rows, cols, out, ld);
   const Index step = kernel_.kind == KernelKind::precomputed ? cols.size : width();
   const Index across = (cols.size + step - 1) / step;
   const Index wanted = (4 * team.size() + across - 1) / across;  // tasks down, for an even load
@@ -513,7 +518,7 @@ void KernelBlocks<T>::block(Span<const Index> rows, const Columns& cols, T* out,
     s.packed_norms = cols.norms.data() + c;
     dense_rows(rows, s, out + c, ld);
   };
-  if (rows.size * all.size * (A_.d + 16) >= kSerial) return team.run(n_tasks, one);
+  if (!little(rows.size, all.size)) return team.run(n_tasks, one);
   for (Index k = 0; k < n_tasks; ++k) one(k);
 }
 
@@ -547,7 +552,7 @@ void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team,
       i = end;
     }
   };
-  if (n * n * (A_.d + 16) >= 2 * kSerial) return team.run(strips * parts, one);
+  if (!little(n, n / 2)) return team.run(strips * parts, one);
   for (Index task = 0; task < strips * parts; ++task) one(task);
 }
 

@@ -60,6 +60,7 @@ class KernelBlocks {
   static Scratch& scratch();
 
   bool sparse() const { return A_.sparse() || B_.sparse(); }
+  bool little(Index rows, Index cols) const;
   void set_columns(Span<const Index> cols, Scratch& s) const;                 // at most width()
   void compute(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;  // rows against the columns set last
   void pack(Index from, Index to, Scratch& s) const;

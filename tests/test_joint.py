@@ -155,6 +155,13 @@ def test_column_moments_in_many_blocks(rng):
     assert_allclose(variance, np.average((S.toarray() - mean) ** 2, axis=0, weights=w))
 
 
+def test_sparse_rows_without_any_entry():
+    y = np.arange(6) % 2
+    model, dense = (JointSVC().fit(X, y) for X in (sp.csr_array((6, 3)), np.zeros((6, 3))))
+    assert model.gamma_ == dense.gamma_ == 1
+    assert model.primal_objective_ == dense.primal_objective_
+
+
 def test_ellipsoidal_gamma_scales_the_columns():
     X, y = wine()
     g = np.linspace(0, 0.5, X.shape[1])

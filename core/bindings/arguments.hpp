@@ -51,6 +51,8 @@ void check_run(double tol, Index max_iter, double time_limit, nb::handle stop = 
 // A number of the problem: neither NaN nor infinite.
 double finite(double x, const char* name);
 double checked_memory(double bytes);
+// Whether size == a * b, also where the product overflows.
+inline bool is_product(Index size, Index a, Index b) { return a == 0 ? size == 0 : size % a == 0 && size / a == b; }
 
 // h as a T, or a sentence about `name`.
 template <class T>

@@ -332,7 +332,7 @@ ScoreArguments arguments(nb::handle Z, nb::handle SV, const nb::dict& kernel, co
 }
 
 void check_pairs(const CodeModel& model, Index classes) {
-  if (classes < 2 || model.columns() != classes * (classes - 1) / 2) refuse("pairs need one column each");
+  if (classes < 2 || !is_product(2 * model.columns(), classes, classes - 1)) refuse("pairs need one column each");
 }
 
 nb::object scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,

@@ -38,6 +38,7 @@ from .machines import LOSSES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
+from .state import keep, whole
 
 CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
@@ -53,6 +54,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
 
     _constraints = CONSTRAINTS
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CodeClassifier:
         """Train all binary machines.
@@ -71,7 +73,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         -------
         self
             The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again.
+            raised again; a fit that fails leaves the former model.
         """
         begin = time.perf_counter()
         check_parameters(self, self._constraints)
@@ -112,12 +114,17 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
             self._set_report(out, y[self.support_], strength[np.searchsorted(rows, self.support_)])
+            if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=True):
+                self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
+            keep(self)
             progress.end(f"polymargin: {self._summary()}")
         if out["signalled"]:
             raise KeyboardInterrupt
         if progress.error is not None:
             raise progress.error
+        if doubtful:
+            warnings.warn(kernels.indefinite_advice(self.kernel), UserWarning, stacklevel=CALLER)
         if self.status_ != "solved":
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
         return self

@@ -34,6 +34,7 @@ from .machines import KESLER_SOLVERS, MACHINES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
+from .state import keep, whole
 
 CONSTRAINTS = {
     "machine": (Name(tuple(MACHINES)),),
@@ -164,7 +165,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     n_iter_ : int
         Steps of the solver; in weight space, sweeps over the rows.
     primal_objective_, dual_objective_, duality_gap_ : float
-        Value of the problem above at the model, the lower bound on its minimum, and their relative difference.
+        Value of the problem above at the model, the lower bound on its minimum, and their relative difference. Where a
+        kernel of your own, or "sigmoid", is seen to be indefinite there is no such bound: the difference is infinite.
     kkt_violation_ : float
         Violation of the optimality conditions that was reached; for "no_margin", which has no :math:`\rho` to compare
         it with, in the unit of the scores.
@@ -245,6 +247,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JointSVC:
         """Learn the prototypes.
@@ -263,7 +266,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         -------
         self : JointSVC
             The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again.
+            raised again; a fit that fails leaves the former model.
         """
         begin = time.perf_counter()
         intercept, machine = self._check(), MACHINES[self.machine]
@@ -315,12 +318,18 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             self._set_report(solution, y_used, weight)
             s = solution
             self._set_prototypes(X, rows, y_used, s.alpha, s.intercept, s.B, s.weights)
+            kernel = problem["kernel"] | {"offset": float(intercept == "regularised")}
+            if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=intercept == "exact"):
+                self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
+            keep(self)
             progress.end(f"polymargin: {self._summary()}")
         if solution.signalled:
             raise KeyboardInterrupt
         if progress.error is not None:
             raise progress.error
+        if doubtful:
+            warnings.warn(kernels.indefinite_advice(self.kernel), UserWarning, stacklevel=CALLER)
         if self.status_ != "solved":
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
         return self

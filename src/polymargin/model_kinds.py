@@ -20,11 +20,12 @@ NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
 
 @dataclass(frozen=True)
 class Array:
-    """Finite numbers of a shape, `least` <= each, and below the size `below`; `sparse` allows CSR as well."""
+    """Finite numbers of a shape, `least` <= each <= `most`, and below the size `below`; `sparse` allows CSR as well."""
 
     shape: tuple[str | int, ...]
     types: tuple[str, ...] = ("float64",)
     least: float = -np.inf
+    most: float = np.inf
     below: str | None = None
     increasing: bool = False
     sparse: bool = False
@@ -44,7 +45,7 @@ class Array:
         numbers = value.data if sp.issparse(value) else value
         if numbers.size == 0:
             return True
-        most = sizes[self.below] - 1 if self.below else np.inf
+        most = sizes[self.below] - 1 if self.below else self.most
         # Infinities and NaN fail one of these two.
         inside = np.isfinite(low := numbers.min()) and low >= self.least
         inside = inside and np.isfinite(high := numbers.max()) and high <= most
@@ -135,8 +136,9 @@ class Words:
             return False
         if not self.arrays:
             return all(isinstance(v, str) for v in value)
-        known = all(isinstance(v, np.ndarray) and v.ndim == 1 and v.dtype.kind == "U" for v in value)
-        return known and all(len(set(v.tolist())) == len(v) for v in value)
+        known = all(isinstance(v, np.ndarray) and v.ndim == 1 and v.dtype.kind in "UO" for v in value)
+        lists = [v.tolist() for v in value] if known else []
+        return known and all(len(set(v)) == len(v) and all(isinstance(w, str) for w in v) for v in lists)
 
 
 @dataclass(frozen=True)

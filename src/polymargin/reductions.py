@@ -378,7 +378,11 @@ class OneVsRestSVC(CodeClassifier):
         self.verbose = verbose
 
     def _code(self, n_classes: int) -> np.ndarray:
-        return BINARY.copy() if n_classes == 2 else (2 * np.eye(n_classes) - 1).astype(np.int8)
+        if n_classes == 2:
+            return BINARY.copy()
+        code = np.full((n_classes, n_classes), -1, dtype=np.int8)
+        np.fill_diagonal(code, 1)
+        return code
 
     def _decide(self, F: np.ndarray) -> np.ndarray:
         return np.column_stack([-F[:, 0], F[:, 0]]) if F.shape[1] == 1 else F
