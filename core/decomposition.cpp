@@ -486,13 +486,13 @@ class Decomposition {
   double rounding() const {
     double squares = 0;
     for (double a : out_.alpha) squares += a * a;
-    return 0.5 * double(std::numeric_limits<T>::epsilon()) * largest_ * std::sqrt(squares);
+    return rounding_error<T>(largest_, std::sqrt(squares));
   }
 
   // Whether the gradient was made anew, from weights: a linear kernel whose rounding shows. Once after each move.
   bool weigh(double eps) {
     const double work = 2 * double(n_) * K_.cost();
-    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= 0.01 * eps)
+    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= kSeen * eps)
       return false;
     linear_gradient(p_, K_, out_.alpha, out_.gradient);
     reference_ = out_.alpha;

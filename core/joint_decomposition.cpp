@@ -501,13 +501,13 @@ class JointDecomposition {
       const double* b = out_.alpha.data() + c * n_;
       squares = std::max(squares, std::inner_product(b, b + n_, b, 0.0));
     }
-    return 0.5 * double(std::numeric_limits<T>::epsilon()) * largest_ * std::sqrt(squares);
+    return rounding_error<T>(largest_, std::sqrt(squares));
   }
 
   // Whether the scores were made anew, from weights: a linear kernel whose rounding shows. Once after each move.
   bool weigh(double eps) {
     const double work = double(T_) * double(n_) * K_.cost();
-    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= 0.01 * eps)
+    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= kSeen * eps)
       return false;
     linear_gradient(p_, K_, out_.alpha, out_.gradient, team_);
     reference_ = out_.alpha;

@@ -132,7 +132,8 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
         scale_[k] = static_cast<T>(std::sqrt(kernel.gammas.empty() ? kernel.gamma : kernel.gammas[k]));
     }
   }
-  const bool moved = euclidean(kind) || kind == KernelKind::laplacian || (kind == KernelKind::linear && kernel.centered);
+  const bool moved =
+      euclidean(kind) || kind == KernelKind::laplacian || (kind == KernelKind::linear && kernel.centered);
   if (moved && !sparse()) mean_ = mean_of(A);
   if (!has_norms_) return;
   norms_.resize(A.n);

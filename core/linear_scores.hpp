@@ -3,6 +3,7 @@
 // Where rows lie far from the origin, kernel values are much larger than the scores that their sums make, and rounding them leaves
 // little of these. Weights are as small as the scores.
 #pragma once
+#include <limits>
 #include <vector>
 
 #include "dual_problem.hpp"
@@ -10,6 +11,14 @@
 #include "margin_problem.hpp"
 
 namespace polymargin {
+
+constexpr double kSeen = 1e-5;  // of the tolerance: rounding that is no more than this need not be looked at
+
+// About the error of a score that comes from rounded kernel values up to `largest`; `size` is the length of its coefficients.
+template <class T>
+double rounding_error(double largest, double size) {
+  return 0.5 * double(std::numeric_limits<T>::epsilon()) * largest * size;
+}
 
 // f(feature, value) for row i; an empty mean is 0, and CSR rows have none.
 template <class F>

@@ -24,6 +24,8 @@ from scatter_model import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, NuSVC
 
+from polymargin import JointSVC
+
 # Reference optima
 
 
@@ -222,7 +224,7 @@ def test_no_margin():
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("nu", [0.05, 0.15, 0.5])
 def test_overlapping_classes_have_no_margin(nu, intercept):
-    """The reduced hulls meet: the optimum is rho = 0 with equal prototypes. A larger nu shrinks them until they part."""
+    """The reduced hulls meet: the optimum is rho = 0 with equal prototypes. A larger nu parts them."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 4)), rng.integers(0, 2, 80)
     est = JointSVC("scatter", nu=nu, intercept=intercept, kernel="linear")

@@ -152,8 +152,8 @@ def solve(
     if intercept == "regularised":
         kernel = {**kernel, "offset": 1.0}
     # Equal class sums: the coefficients of w_c - wbar sum to zero, and no score notices that all rows are moved.
-    centered = kernel["kind"] == "linear" and intercept == "exact" and np.ptp(_shares(priors, T)) == 0 and is_far(X, rows)
-    kernel = {**kernel, "centered": centered}
+    equal = intercept == "exact" and np.ptp(_shares(priors, T)) == 0
+    kernel = {**kernel, "centered": bool(equal and kernel["kind"] == "linear" and is_far(X, rows))}
     problem = _qp(form, strength, segments, target=form.target if nu is None else 0.0)
     if nu is not None:
         _check_nu(nu, intercept, priors, weight, segments, form)
@@ -182,7 +182,7 @@ def solve(
     alpha = np.empty(len(rows))
     alpha[order] = out["alpha"]
     b = out["b"]
-    if centered:
+    if kernel["centered"]:
         b = b - _moved_back(X, rows[order], segments, out["alpha"], run.core.center)
     if intercept == "regularised":
         b = np.add.reduceat(out["alpha"], segments[:-1])

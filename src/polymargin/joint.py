@@ -370,7 +370,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
 
     def _weights(self) -> np.ndarray:
         W, machine = super()._weights(), MACHINES[self.machine]
-        # Scores that sum to zero do so but for the rounding of the coefficients, which far from the origin is not small.
+        # Scores that sum to zero do so but for rounded coefficients, and far from the origin that is not little.
         return W - W.mean(axis=0) if machine.margins and machine.margins.reference == "mean" else W
 
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:

@@ -163,7 +163,7 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
 
 
 def is_far(X: Any, rows: np.ndarray) -> bool:
-    """Whether dense rows have a mean that outweighs their spread; CSR rows are not asked, as nothing can be taken off."""
+    """Whether dense rows have a mean that outweighs their spread; nothing can be taken off CSR rows."""
     if sp.issparse(X):
         return False
     some = X[rows[:: max(1, len(rows) // 1024)]].astype(np.float64)
