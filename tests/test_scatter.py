@@ -235,7 +235,7 @@ def test_overlapping_classes_have_no_margin(nu, intercept):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert est.set_params(nu=0.9).fit(X, y).status_ == "solved" and est.rho_ > 0.01
-        assert est.set_params(nu=nu, kernel="rbf", gamma=2.0).fit(X, y).status_ == "solved" and est.rho_ > 0.01
+        assert est.set_params(nu=nu, kernel="rbf", gamma=2.0).fit(X, y).status_ == "solved" and est.rho_ > 1e-3
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid", "cosine", "laplacian", "rbf"])
