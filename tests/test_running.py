@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
+import warnings
 
 import joblib
 import numpy as np
@@ -76,6 +78,38 @@ def test_not_solved_is_a_warning(status, parameters, advice):
     assert caught[0].filename == __file__
     assert model.predict(X).shape == (400,)
     assert np.isfinite(model.duality_gap_) or model.duality_gap_ == np.inf
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(machine="crammer-singer"),
+        dict(machine="kesler"),
+        dict(machine="crammer-singer", kernel="linear"),
+        dict(machine="kesler", solver="smo"),
+        dict(machine="scatter", kernel="poly", degree=10**6, gamma=1e-7, coef0=1.0, intercept="exact"),
+    ],
+    ids=str,
+)
+def test_time_limit_with_many_classes(parameters):
+    """Within a second of processor time, though every pass over all variables takes a while."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 20)), np.arange(6000) % 2000
+    begin = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        JointSVC(C=100.0, time_limit=1.0, tol=1e-6, n_jobs=1, **parameters).fit(X, y)
+    assert time.process_time() - begin < 2.0
+
+
+@pytest.mark.parametrize("solver", ["smo", "ksk", "mdm"])
+def test_solved_is_within_the_tolerance(solver):
+    X, y = hard(100)
+    loss = "hinge" if solver == "smo" else "squared_hinge"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = JointSVC("kesler", solver=solver, loss=loss, tol=0.05).fit(X, y)
+    reached = model.kkt_violation_ if solver == "smo" else model.duality_gap_
+    assert (model.status_ == "solved") == (reached <= model.tol)
 
 
 @pytest.mark.parametrize("parameters", [dict(n_jobs=1), dict(n_jobs=2), dict(memory="1MB"), dict(memory=10**7)])

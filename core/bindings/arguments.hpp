@@ -82,6 +82,13 @@ inline nb::object as_vector(const std::vector<double>& v) {
   return nb::cast(out);
 }
 
+// The same without a copy.
+inline nb::object as_vector(std::vector<double>&& v) {
+  auto* held = new std::vector<double>(std::move(v));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
+}
+
 // What each file of bindings adds to the module.
 void bind_code_paths(nb::module_& m);
 void bind_codes(nb::module_& m);

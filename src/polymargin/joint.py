@@ -158,15 +158,18 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         The kernel's gamma, None for kernels without one.
     rho_ : float
         The margin: a variable in the :math:`\nu` form, 1 in the C form.
-    status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted"}
-        Why the solver stopped.
+    status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted", "no_margin"}
+        Why the solver stopped. "no_margin" (hinge, :math:`\nu` form): the classes overlap so far that the optimum is
+        :math:`\rho = 0` with equal prototypes; raise `nu`, choose a kernel that separates the classes, or use the C
+        form. Nothing but "solved" is certain to violate the optimality conditions by at most `tol`.
     n_iter_ : int
         Steps of the solver; in weight space, sweeps over the rows.
     primal_objective_, dual_objective_, duality_gap_ : float
         Value of the problem above at the model, the lower bound on its minimum, and their relative difference. Where a
         kernel of your own, or "sigmoid", is seen to be indefinite there is no such bound: the difference is infinite.
     kkt_violation_ : float
-        Violation of the optimality conditions that was reached.
+        Violation of the optimality conditions that was reached; for "no_margin", which has no :math:`\rho` to compare
+        it with, in the unit of the scores.
     n_kernel_evals_ : int
         Kernel values that were computed.
     fit_seconds_ : float
@@ -298,7 +301,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 weight=weight,
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
-                time_limit=self.time_limit,
+                time_limit=None if self.time_limit is None else self.time_limit - (time.perf_counter() - begin),
                 memory=memory,
                 threads=n_threads,
                 progress=progress if progress.wanted else None,
@@ -365,6 +368,11 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     def _binary_scale(self) -> float:
         return MACHINES[self.machine].binary_scale
 
+    def _weights(self) -> np.ndarray:
+        W, machine = super()._weights(), MACHINES[self.machine]
+        # Scores that sum to zero do so but for rounded coefficients, and far from the origin that is not little.
+        return W - W.mean(axis=0) if machine.margins and machine.margins.reference == "mean" else W
+
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
         n_classes = len(self.classes_)
         if self.loss == "squared_hinge":
@@ -373,7 +381,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             box = weight * (self.C if self.nu is None else n_classes / (self.nu * weight.sum()))
         self.n_support_ = np.bincount(y[solution.alpha > 1e-6 * box], minlength=n_classes).astype(np.int32)
         self.rho_ = float(solution.rho)
-        self.status_ = str(solution.status)
+        # "ksk" and "mdm" are solved by their gap.
+        reached = solution.duality_gap if self.solver in ("ksk", "mdm") else solution.kkt_violation
+        self.status_ = "stalled" if solution.status == "solved" and not reached <= self.tol else str(solution.status)
         self.n_iter_ = int(solution.n_iter)
         self.primal_objective_ = float(solution.primal_objective)
         self.dual_objective_ = float(solution.dual_objective)

@@ -145,6 +145,8 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
     for other kernels.
     """
     eps = float(np.finfo(np.float32).eps)
+    if kernel["kind"] == "laplacian" and sp.issparse(X):  # a value is rounded before its difference is taken
+        return eps * (1 + kernel["gamma"] * float(abs(X).sum(axis=1).max(initial=0.0)))
     if kernel["kind"] in ("rbf", "laplacian"):
         if kernel["kind"] == "laplacian" or (X.shape[1] <= DIRECT and not sp.issparse(X)):
             return eps
@@ -158,6 +160,14 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
             largest = max(largest, float(norms.max()))
         return eps * (1 + largest)
     return eps * float(np.abs(_core.diagonal(as_data(X), kernel, rows, "float64")).max())
+
+
+def is_far(X: Any, rows: np.ndarray) -> bool:
+    """Whether dense rows have a mean that outweighs their spread; nothing can be taken off CSR rows."""
+    if sp.issparse(X):
+        return False
+    some = X[rows[:: max(1, len(rows) // 1024)]].astype(np.float64)
+    return bool(np.sum(some.mean(axis=0) ** 2) > 100 * np.sum(some.var(axis=0)))
 
 
 def as_data(X: Any) -> Any:

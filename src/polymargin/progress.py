@@ -50,8 +50,10 @@ WHAT_TO_DO = {
     "warm_start=True goes on from here",
     "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
     "warm_start=True goes on from here",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or "
+    "stalled": "rounding leaves nothing to gain: center and scale the columns of X (StandardScaler), lower C or "
     "accept a larger tol",
+    "no_margin": "the classes overlap so far that no margin is left at this nu and all prototypes are equal: raise nu, "
+    "choose a kernel that separates the classes (rbf, a larger gamma), or use the C form (nu=None)",
     "interrupted": "the model is the best so far; warm_start=True goes on from here",
 }
 
