@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "column_bias.hpp"
 #include "tile.hpp"
 
 namespace polymargin {
@@ -19,7 +20,8 @@ T* room(std::vector<T>& v, Index n) {
   return v.data();
 }
 
-// Bias, objectives and violation from the variables of a whole column and their gradient Kb + Rb - y.
+// Bias, objectives and violation from the variables of a whole column and their gradient Kb + Rb - y. Without upper
+// bounds the bias is the mean over the variables above zero, all of which are free.
 void certify(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
              const std::vector<double>& b, const std::vector<double>& g, ColumnSolution& out) {
   double sum = 0, low = kBlocked, high = -kBlocked;
@@ -31,8 +33,10 @@ void certify(const std::vector<double>& y, const std::vector<double>& upper, con
     if (fall) high = std::max(high, g[k]);
   }
   out.violation = std::max(high - low, 0.0);
+  const bool bounded = std::all_of(upper.begin(), upper.end(), [](double u) { return u < kBlocked; });
   const bool none_grow = low >= kBlocked, none_fall = high <= -kBlocked;
-  out.bias = n_free      ? -sum / double(n_free)
+  out.bias = bounded     ? box_bias(y, upper, g)
+             : n_free    ? -sum / double(n_free)
              : none_grow ? (none_fall ? 0 : -high)
              : none_fall ? -low
                          : -0.5 * (low + high);
