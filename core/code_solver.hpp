@@ -12,7 +12,7 @@ namespace polymargin {
 // Columns of coefficients: column l is the range [offsets[l], offsets[l + 1]) of `at` (increasing rows) and `b`.
 struct Coefficients {
   Span<const Index> offsets, at;
-  Span<const double> b;
+  Span<const double> b, bias;  // `bias` of a start may be empty
   bool empty() const { return offsets.size == 0; }
   Span<const Index> rows(Index l) const { return empty() ? at : at.sub(offsets[l], offsets[l + 1]); }
   Span<const double> values(Index l) const { return empty() ? b : b.sub(offsets[l], offsets[l + 1]); }
@@ -33,10 +33,12 @@ inline Index rows_that_fit(const CodeProblem& problem, double bytes_per_value, d
   return static_cast<Index>(std::min(n, 0.4 * memory / (bytes_per_value * n)));
 }
 
-// Columns that were not begun: the start as it is.
-std::vector<ColumnSolution> unsolved(const CodeProblem& problem, const Coefficients& start, Status status);
+// Columns that were not begun: the start as it is, with bounds of its objectives; `diagonal` is that of the kernel.
+std::vector<ColumnSolution> unsolved(const CodeProblem& problem, const std::vector<double>& diagonal,
+                                     const Coefficients& start, Status status);
 
-// From `start`, which may be empty. max_iter counts the steps of one column.
+// From `start`, which may be empty. max_iter counts the steps of one column. Where time is limited, every column gets
+// its share of it, and what others leave.
 template <class T>
 std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const SharedValues<T>& shared,
                                           const Coefficients& start, const Settings& settings, Team& team);
