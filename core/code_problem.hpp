@@ -37,7 +37,6 @@ struct ColumnSolution {
   double bias = 0, primal = 0, dual = 0, violation = 0;
   Index n_iter = 0;
   Status status = Status::interrupted;  // until it is something else
-  bool begun = false;
 };
 
 }  // namespace polymargin

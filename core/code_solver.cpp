@@ -23,66 +23,6 @@ constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
 constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
 constexpr Index kLeastRows = 64;     // of a cache
 
-// Columns that were not begun. Without a start a column knows nothing but its labels: it has no coefficients, and its
-// bias is their mean. Pairs of classes vote, so theirs are in favor of the first and the second class by turns.
-class Unbegun {
- public:
-  Unbegun(const CodeProblem& p, const std::vector<double>& diagonal, const Coefficients& start)
-      : p_(p), diagonal_(diagonal), start_(start), weight_(p.classes(), 0.0) {
-    squared_ = std::any_of(p.ridge.begin(), p.ridge.end(), [](double r) { return r > 0; });
-    for (Index c = 0; c < p.classes(); ++c)
-      for (Index i = p.segments[c]; i < p.segments[c + 1]; ++i) weight_[c] += weight(i);
-  }
-
-  ColumnSolution operator()(Index l, Status status) const {
-    ColumnSolution out;
-    out.violation = 2;
-    out.status = status;
-    const Span<const Index> entries = p_.column(l);
-    double side[2] = {0, 0};
-    for (Index entry : entries) side[entry > 0] += weight_[CodeProblem::class_of(entry)];
-    const double all = side[0] + side[1];
-    if (entries.size == 2)
-      out.bias = (entries[0] + entries[1]) % 2 ? 1 : -1;
-    else
-      out.bias = all > 0 ? (side[1] - side[0]) / all : 0;
-    out.primal = side[1] * loss(1 - out.bias) + side[0] * loss(1 + out.bias);
-    if (start_.rows(l).size > 0) bound(l, out);
-    return out;
-  }
-
- private:
-  double weight(Index i) const { return !squared_ ? p_.upper[i] : p_.upper[i] > 0 ? 1 / p_.ridge[i] : 0; }
-  double loss(double slack) const { return squared_ ? 0.5 * slack * slack : slack; }
-
-  // The start as it is. No kernel values are at hand: ||w|| <= r = sum |b| sqrt(k(x, x)), |f - bias| <= r sqrt(k(x, x)),
-  // and the dual objective of 0, which is feasible whatever the start, is a lower bound.
-  void bound(Index l, ColumnSolution& out) const {
-    const Span<const Index> at = start_.rows(l);
-    const Span<const double> b = start_.values(l);
-    out.at.assign(at.begin(), at.end()), out.b.assign(b.begin(), b.end());
-    if (start_.bias.size > 0) out.bias = start_.bias[l];
-    auto length = [&](Index i) { return std::sqrt(std::max(diagonal_[i], 0.0)); };
-    double r = 0;
-    for (Index e = 0; e < at.size; ++e) r += std::abs(b[e]) * length(at[e]);
-    out.primal = 0.5 * r * r;
-    for (Index entry : p_.column(l)) {
-      const Index c = CodeProblem::class_of(entry);
-      for (Index i = p_.segments[c]; i < p_.segments[c + 1]; ++i) {
-        const double off = r * length(i);
-        out.primal += weight(i) * loss(std::max(1 - (entry > 0 ? 1 : -1) * out.bias + off, 0.0));
-        out.violation = std::max(out.violation, 2 + 2 * off);
-      }
-    }
-  }
-
-  const CodeProblem& p_;
-  const std::vector<double>& diagonal_;
-  const Coefficients& start_;
-  bool squared_ = false;
-  std::vector<double> weight_;  // of the losses of a class
-};
-
 // A number without a common divisor with n, about 0.618 n: its multiples visit all of n, evenly at any time.
 Index even_stride(Index n) {
   Index stride = std::max<Index>(1, static_cast<Index>(0.6180339887 * static_cast<double>(n)));
@@ -111,7 +51,7 @@ class Columns {
         out_(problem.columns()),
         stride_(even_stride(problem.columns())) {}
 
-  std::vector<ColumnSolution> run() {
+  CodeSolution run() {
     std::vector<Worker> workers(at_a_time(p_, team_.size(), shared_.K && shared_.K->serial() && !shared_.gram.values));
     n_workers_ = static_cast<Index>(workers.size());
     for (n_todo_ = p_.columns(); n_todo_ > 0; next_round()) {
@@ -129,7 +69,7 @@ class Columns {
         break;
       }
     }
-    return std::move(out_);
+    return {std::move(out_), halted_ ? state_.status : Status::solved};
   }
 
  private:
@@ -181,10 +121,9 @@ class Columns {
     const Clock::rep begun = now();
     w.end = std::numeric_limits<Clock::rep>::max();
     if (timed()) w.end = begun + ticks(std::max(watch_.left(), 0.0) * share(n_todo_ - k));
-    const ColumnSolution& last = out_[l];
-    if (n_rounds_ > 0)
-      w.work.begin(p_, shared_, l, {last.at.data(), static_cast<Index>(last.at.size())},
-                   {last.b.data(), static_cast<Index>(last.b.size())});
+    if (out_[l])
+      w.work.begin(p_, shared_, l, {out_[l]->at.data(), static_cast<Index>(out_[l]->at.size())},
+                   {out_[l]->b.data(), static_cast<Index>(out_[l]->b.size())});
     else
       w.work.begin(p_, shared_, l, start_.rows(l), start_.values(l));
     if (timed()) w.opening = since(begun);
@@ -211,7 +150,7 @@ class Columns {
         if (k >= n_todo_) return;
         begin(w, k);
       }
-      if (w.work.run(set_.tol, goal, set_.max_iter - out_[w.column].n_iter, more))
+      if (w.work.run(set_.tol, goal, set_.max_iter - steps_before(w), more))
         finish(w, false);
       else if (!halted_ && over(now()))
         finish(w, true);
@@ -222,9 +161,8 @@ class Columns {
 
   void finish(Worker& w, bool stopped) {
     const Clock::rep begun = now();
-    ColumnSolution& out = out_[w.column];
-    const ColumnSolution last = std::move(out);
-    out = w.work.solution(set_.tol, stopped && w.work.closing_seconds() > std::max(watch_.left(), 0.0));
+    const double dual_before = out_[w.column] ? out_[w.column]->dual : 0;
+    ColumnSolution& out = take(w, stopped && w.work.closing_seconds() > std::max(watch_.left(), 0.0));
     if (stopped) {
       if (out.violation > set_.tol) {  // a limit may end the polishing of a solution
         out.status = Status::time_limit;
@@ -233,13 +171,20 @@ class Columns {
       } else
         out.status = Status::solved;
     }
-    n_iter_ += out.n_iter;
     double dual = dual_.load();
-    while (!dual_.compare_exchange_weak(dual, dual + out.dual - last.dual)) {
+    while (!dual_.compare_exchange_weak(dual, dual + out.dual - dual_before)) {
     }
-    out.n_iter += last.n_iter;
     w.column = -1;
     ++n_done_;
+  }
+
+  Index steps_before(const Worker& w) const { return out_[w.column] ? out_[w.column]->n_iter : 0; }
+
+  ColumnSolution& take(Worker& w, bool at_once) {
+    auto out = std::make_unique<ColumnSolution>(w.work.solution(set_.tol, at_once));
+    n_iter_ += out->n_iter;
+    out->n_iter += steps_before(w);
+    return *(out_[w.column] = std::move(out));
   }
 
   // Columns whose share would go into getting ready have come as far as they can.
@@ -257,19 +202,13 @@ class Columns {
   void halt(std::vector<Worker>& workers, Status status) {
     for (Worker& w : workers) {
       if (w.column < 0) continue;
-      ColumnSolution& out = out_[w.column];
-      const Index n_iter = out.n_iter;
-      out = w.work.solution(set_.tol, status == Status::time_limit);
-      out.n_iter += n_iter;
+      ColumnSolution& out = take(w, status == Status::time_limit);
       // A limit may end the polishing of a solution.
       out.status = status != Status::interrupted && out.violation <= set_.tol ? Status::solved : status;
     }
-    const Unbegun unbegun(p_, shared_.diagonal, start_);
-    for (Index l = 0; l < p_.columns(); ++l)
-      if (!out_[l].begun) out_[l] = unbegun(l, status);
     if (status != Status::interrupted) return;
-    for (ColumnSolution& out : out_)
-      if (out.status == Status::time_limit) out.status = status;
+    for (std::unique_ptr<ColumnSolution>& out : out_)
+      if (out && out->status == Status::time_limit) out->status = status;
   }
 
   const CodeProblem& p_;
@@ -283,7 +222,7 @@ class Columns {
   const std::thread::id caller_ = std::this_thread::get_id();
   std::atomic<Clock::rep> until_{0};  // the end of the slice
   std::atomic<bool> halted_{false};
-  std::vector<ColumnSolution> out_;
+  std::vector<std::unique_ptr<ColumnSolution>> out_;
   const Index stride_;
   Index n_workers_ = 1, n_todo_ = 0, n_rounds_ = 0;
   std::mutex mutex_;
@@ -293,14 +232,6 @@ class Columns {
 };
 
 }  // namespace
-
-std::vector<ColumnSolution> unsolved(const CodeProblem& problem, const std::vector<double>& diagonal,
-                                     const Coefficients& start, Status status) {
-  const Unbegun unbegun(problem, diagonal, start);
-  std::vector<ColumnSolution> out;
-  for (Index l = 0; l < problem.columns(); ++l) out.push_back(unbegun(l, status));
-  return out;
-}
 
 Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial) {
   const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
@@ -326,14 +257,14 @@ Hold worth_holding(const CodeProblem& p, double bytes, double memory, int thread
 }
 
 template <class T>
-std::vector<ColumnSolution> solve_columns(const CodeProblem& problem, const SharedValues<T>& shared,
-                                          const Coefficients& start, const Settings& settings, Team& team) {
+CodeSolution solve_columns(const CodeProblem& problem, const SharedValues<T>& shared,
+                           const Coefficients& start, const Settings& settings, Team& team) {
   return Columns<T>(problem, shared, start, settings, team).run();
 }
 
 #define POLYMARGIN_INSTANTIATE(T)                                                                   \
-  template std::vector<ColumnSolution> solve_columns<T>(const CodeProblem&, const SharedValues<T>&, \
-                                                        const Coefficients&, const Settings&, Team&);
+  template CodeSolution solve_columns<T>(const CodeProblem&, const SharedValues<T>&, const Coefficients&, \
+                                         const Settings&, Team&);
 POLYMARGIN_INSTANTIATE(float)
 POLYMARGIN_INSTANTIATE(double)
 #undef POLYMARGIN_INSTANTIATE

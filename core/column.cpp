@@ -101,7 +101,7 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   set_start(at, b);
   const Span<const Index> entries = p.column(column);
   const Index m = static_cast<Index>(row_.size());
-  active_ = in_stage_ = spent_ = found_.begun = false, n_iter_ = 0, row_seconds_ = 0;
+  active_ = in_stage_ = spent_ = has_found_ = false, n_iter_ = 0, row_seconds_ = 0;
   if (shared.gram.values || (!shared.own.empty() && entries.size == 2 && m <= kWholePair)) {
     if (shared.hurry && shared.gram.values && m > 4 * kHurry && at.size == 0) start_from_sample();
     smo_.problem.clear();
@@ -201,7 +201,6 @@ void Column<T>::hold_pair(Index column) {
 template <class T>
 ColumnSolution Column<T>::solution(double tol, bool at_once) {
   ColumnSolution out;
-  out.begun = true;
   if (active_) {
     if (in_stage_ && at_once)
       leave_stage(out);
@@ -221,14 +220,14 @@ ColumnSolution Column<T>::solution(double tol, bool at_once) {
     out.n_iter = n_iter();
     out.status = smo_.status();
   }
-  const bool end = out.status == Status::solved || !found_.begun || found_.primal >= out.primal;
+  const bool end = out.status == Status::solved || !has_found_ || found_.primal >= out.primal;
   if (end)
     store(row_, b_, out);
   else {  // the model is the best one there was, and the bound, too
     out.at = std::move(found_.at), out.b = std::move(found_.b);
     out.bias = found_.bias, out.primal = found_.primal, out.violation = found_.violation;
   }
-  if (found_.begun) out.dual = std::max(out.dual, found_.dual);
+  if (has_found_) out.dual = std::max(out.dual, found_.dual);
   return out;
 }
 
@@ -236,10 +235,9 @@ ColumnSolution Column<T>::solution(double tol, bool at_once) {
 template <class T>
 void Column<T>::record() {
   ColumnSolution now;
-  now.begun = true;
   certify(y_, upper_, ridge_, b_, active_ ? g_ : smo_.gradient(), now);
-  const double dual = found_.begun ? std::max(found_.dual, now.dual) : now.dual;
-  if (!found_.begun || now.primal < found_.primal) store(row_, b_, now), found_ = std::move(now);
+  const double dual = has_found_ ? std::max(found_.dual, now.dual) : now.dual;
+  if (!has_found_ || now.primal < found_.primal) store(row_, b_, now), found_ = std::move(now), has_found_ = true;
   found_.dual = dual;
 }
 

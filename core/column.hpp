@@ -119,7 +119,8 @@ class Column {
   std::vector<Index> set_, data_;  // variables, the first n_used_ with a coefficient; data row of each variable
   Index n_used_ = 0, n_sample_ = 0;  // rows of the last sample
   std::vector<T> square_, strip_;
-  ColumnSolution found_;  // the smallest primal objective and the largest dual one so far, if it is begun
+  bool has_found_ = false;
+  ColumnSolution found_;  // the smallest primal objective and the largest dual one so far
   SharedRows<T>* cache_ = nullptr;  // where kernel rows come from, or null: then they are kept here
   bool from_sample_ = false;
   std::vector<Index> held_;                 // rows that are held in the cache

@@ -175,8 +175,8 @@ class CodeSolver {
         return signalled = true;
       }
     };
-    const std::vector<ColumnSolution> out = wide_ ? run(*wide_, p, begin, settings) : run(*narrow_, p, begin, settings);
-    nb::dict result = packed(out);
+    const CodeSolution out = wide_ ? run(*wide_, p, begin, settings) : run(*narrow_, p, begin, settings);
+    nb::dict result = packed(out, Unbegun(p, wide_ ? wide_->shared.diagonal : narrow_->shared.diagonal, begin));
     result["signalled"] = signalled;
     return result;
   }
@@ -210,7 +210,7 @@ class CodeSolver {
   }
 
   template <class T>
-  std::vector<ColumnSolution> run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
+  CodeSolution run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
     SharedValues<T>& shared = v.shared;
     Hold hold =
         shared.gram.values
@@ -233,6 +233,9 @@ class CodeSolver {
       if (!halted && std::this_thread::get_id() == caller && maker.halted(state, 2, 0)) halted = true;
       return halted.load();
     };
+    const auto none = [&] {
+      return CodeSolution{std::vector<std::unique_ptr<ColumnSolution>>(p.columns()), state.status};
+    };
     const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
     if (hold == Hold::all && !shared.gram.values) {
       std::fill(v.made.data() + n_ * n_, v.made.data() + n_ * n_ + kLanes, T(0));
@@ -253,7 +256,7 @@ class CodeSolver {
       shared.diagonal.resize(n_);
       v.K->diagonal(span(rows_), shared.diagonal.data());
     }
-    if (ended()) return unsolved(p, shared.diagonal, begin, state.status);
+    if (ended()) return none();
     if (halted) hold = Hold::nothing;
     const Index solvers = at_a_time(p, team_.size(), v.K && v.K->serial() && !shared.gram.values);
     shared.memory = memory_ / static_cast<double>(solvers);
@@ -266,18 +269,19 @@ class CodeSolver {
       if (!shared.hurry) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
     }
     shared.cache = cache.get();
-    if (ended()) return unsolved(p, shared.diagonal, begin, state.status);
+    if (ended()) return none();
     settings.time_limit = watch.left();
-    const std::vector<ColumnSolution> out = solve_columns<T>(p, shared, begin, settings, team_);
+    CodeSolution out = solve_columns<T>(p, shared, begin, settings, team_);
     if (cache) v.n_rows += cache->computed();
     return out;
   }
 
-  static nb::dict packed(const std::vector<ColumnSolution>& columns) {
+  static nb::dict packed(const CodeSolution& solution, Unbegun unbegun) {
+    const std::vector<std::unique_ptr<ColumnSolution>>& columns = solution.columns;
     static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
     const Index L = static_cast<Index>(columns.size());
     Index stored = 0, n_iter = 0;
-    for (const ColumnSolution& c : columns) stored += static_cast<Index>(c.at.size());
+    for (Index l = 0; l < L; ++l) stored += columns[l] ? static_cast<Index>(columns[l]->at.size()) : unbegun.size(l);
     auto indptr = empty<Index>("int64", L + 1), indices = empty<Index>("int64", stored);
     auto values = empty<double>("float64", stored), bias = empty<double>("float64", L),
          primal = empty<double>("float64", L), dual = empty<double>("float64", L);
@@ -285,8 +289,10 @@ class CodeSolver {
     auto rank = [](Status s) { return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest); };
     std::ptrdiff_t worst = 0;
     Index at = 0, not_begun = 0;
+    ColumnSolution idle;
     for (Index l = 0; l < L; ++l) {
-      const ColumnSolution& c = columns[l];
+      if (!columns[l]) ++not_begun, idle = unbegun(l, solution.ended);
+      const ColumnSolution& c = columns[l] ? *columns[l] : idle;
       indptr.data()[l] = at;
       std::copy(c.at.begin(), c.at.end(), indices.data() + at);
       std::copy(c.b.begin(), c.b.end(), values.data() + at);
@@ -295,7 +301,6 @@ class CodeSolver {
       violation = std::max(violation, c.violation);
       n_iter += c.n_iter;
       worst = std::max(worst, rank(c.status));
-      not_begun += !c.begun;
     }
     indptr.data()[L] = at;
     nb::dict result;
