@@ -17,7 +17,12 @@ def all_pairs(n_classes: int) -> np.ndarray:
     """The pairs (a, b), a < b, in the order (0, 1), (0, 2), ...; for two classes the second comes first."""
     if n_classes == 2:
         return np.array([[1, 0]])
-    return np.column_stack(np.triu_indices(n_classes, 1))
+    # Written in place: triu_indices would take a second for millions of pairs.
+    pairs, at = np.empty((n_classes * (n_classes - 1) // 2, 2), dtype=np.int64), 0
+    for a in range(n_classes - 1):
+        end = at + n_classes - 1 - a
+        pairs[at:end, 0], pairs[at:end, 1], at = a, np.arange(a + 1, n_classes), end
+    return pairs
 
 
 def are_all_pairs(pairs: np.ndarray | None, T: int) -> bool:
