@@ -220,13 +220,8 @@ ColumnSolution Column<T>::solution(double tol, bool at_once) {
     smo_.finish();
     b_ = smo_.problem.b;
     certify(y_, upper_, ridge_, b_, smo_.gradient(), out);
-<<<<<<< HEAD
-    out.n_iter = smo_.n_iter();
-    out.status = smo_.status() == Status::solved && !(out.violation <= tol) ? Status::stalled : smo_.status();
-=======
     out.n_iter = n_iter();
-    out.status = smo_.status();
->>>>>>> codes
+    out.status = smo_.status() == Status::solved && !(out.violation <= tol) ? Status::stalled : smo_.status();
   }
   const bool end = out.status == Status::solved || !has_found_ || found_.primal >= out.primal;
   if (end)
