@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 
+#include "column_bias.hpp"
 #include "dual/pair_steps.hpp"
 
 namespace polymargin {
@@ -66,6 +67,7 @@ class Path {
     }
     for (Index k = 0; k < m; ++k) q.diagonal[k] = K[rows[k] * n + rows[k]];
     test_ = runs({fold.test.begin(), fold.test.end()});
+    upper_.resize(sign_.size());
   }
 
   // Solves for the k-th C. A solution at the bounds scales with C, one inside them stays.
@@ -78,6 +80,7 @@ class Path {
     const double scale = n_bound > n_free ? C / p_.C[k - 1] : 1.0;
     for (Index i = 0; i < q.size(); ++i) {
       const double most = p_.squared ? infinity : C * weight_[i];
+      upper_[i] = most;
       (sign_[i] > 0 ? q.high : q.low)[i] = sign_[i] > 0 ? most : -most;
       q.ridge[i] = p_.squared ? 1 / (C * weight_[i]) : 0;
       q.z[i] = std::clamp(scale * q.z[i], q.low[i], q.high[i]);  // rounding
@@ -90,14 +93,14 @@ class Path {
 
   double violation() const { return steps_.violation(); }
 
-  // f = K z + b of the test rows; b is minus the multiplier.
+  // f = K z + b of the test rows.
   void scores(double* f) {
     rows_.clear(), coef_.clear();
     const std::vector<double>& z = steps_.qp.z;
     for (std::size_t k = 0; k < z.size(); ++k)
       if (z[k] != 0) rows_.push_back(K_ + index_[k] * n_), coef_.push_back(z[k]);
     steps_.finish();
-    const double b = -steps_.multipliers()[0];
+    const double b = p_.squared ? -steps_.multipliers()[0] : box_bias(sign_, upper_, steps_.qp.gradient);
     std::vector<const double*> shifted(rows_.size());
     for (const Run& part : test_) {
       std::fill_n(f + part.at, part.size, b);
@@ -115,7 +118,7 @@ class Path {
   std::vector<Index> index_;  // the row of each variable
   std::vector<double> copy_;
   PairSteps<double> steps_;
-  std::vector<double> sign_, weight_, coef_;
+  std::vector<double> sign_, weight_, upper_, coef_;
   std::vector<const double*> rows_;
   std::vector<Run> test_;
 };

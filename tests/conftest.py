@@ -23,6 +23,13 @@ def rng(seed):
     return np.random.default_rng(seed)
 
 
+def pytest_collection_modifyitems(items):
+    """`-m seeded` runs the tests that another seed changes."""
+    for item in items:
+        if "seed" in item.fixturenames:
+            item.add_marker("seeded")
+
+
 @pytest.fixture(scope="session")
 def real_data():
     """real_data(name) loads <name>.npz from the folder POLYMARGIN_DATA; without that folder the test is skipped."""

@@ -108,10 +108,17 @@ def assert_violation(est, p, alpha, b, rho):
     """kkt_violation_ is not smaller than the model's residual and not larger than the spread of the gradients."""
     unit = 1.0 if rho is None or p.loss == "logistic" else rho
     residual = p.residual(alpha, b, rho) / unit
-    assert est.kkt_violation_ >= residual - 1e-9
+    rounding, hidden = 1e-9, False
+    if p.loss == "logistic":
+        # The solver knows the logits ln(a / (u - a)); alpha has them to half an eps of u over u - a, and next to u,
+        # where the oracle's sets leave rows out, not at all: the solver's figure may then be of such a row.
+        seen, _ = p.up_low(alpha)
+        rounding += np.max(np.finfo(float).eps * p.u[seen] / (p.u - alpha)[seen], initial=0)
+        hidden = np.any(~seen[p.on] & (alpha[p.on] > 0))
+    assert est.kkt_violation_ >= residual - rounding
     if p.exact or rho is not None:
         most = 2 if p.exact and rho is None else 1  # two errors are added there: within the classes, and of their mean
-        assert est.kkt_violation_ <= most * max(p.spread(alpha) / unit, residual) + 1e-9
+        assert hidden or est.kkt_violation_ <= most * max(p.spread(alpha) / unit, residual) + rounding
     else:
-        assert est.kkt_violation_ <= residual + 1e-9
+        assert hidden or est.kkt_violation_ <= residual + rounding
     assert est.status_ != "solved" or est.kkt_violation_ <= est.tol

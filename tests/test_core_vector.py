@@ -5,6 +5,7 @@ import re
 import runpy
 import signal
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -217,11 +218,15 @@ def test_bad_parameters():
 
 def test_unit_length(growing, seed):
     X, y = blobs([60, 60, 60], 4, seed=seed)
-    options = dict(kernel="poly", gamma=1.0, degree=2, coef0=1.0, tol=1e-6)
+    options = dict(kernel="poly", gamma=1.0, degree=2, coef0=1.0, tol=1e-9)
     a = CoreVectorSVC(**options, normalize=True).fit(X, y)
     U = X / np.linalg.norm(X, axis=1, keepdims=True)
     b = CoreVectorSVC(**options).fit(U, y)
-    np.testing.assert_allclose(a.decision_function(3 * X), b.decision_function(U), atol=1e-6)
+    # The primal grows by ||w - w*||^2 around its minimum, so a gap bounds the error of scores; k(u, u) = (1 + 1)^2.
+    gaps = [max(model.primal_objective_ - model.dual_objective_, 0) for model in (a, b)]
+    bound = 2 * np.sqrt(gaps).sum() + 1e-6
+    assert bound < 1e-3
+    np.testing.assert_allclose(a.decision_function(3 * X), b.decision_function(U), atol=bound)
     assert a.dual_objective_ == pytest.approx(b.dual_objective_, rel=1e-6)
 
 
@@ -276,7 +281,7 @@ def test_ctrl_c_before_the_first_pass(growing, monkeypatch, patience, again, tol
     Q = core_matrix(rbf(X, X, 0.4), y, 0.1)
     primal = core_primal(dense_alpha(model, len(y)), Q, 0.1)
     if patience and not again:
-        assert model.primal_objective_ == pytest.approx(primal, rel=1e-4) and model.primal_objective_ < 0
+        assert model.primal_objective_ == pytest.approx(primal, rel=1e-4)
     else:
         assert model.primal_objective_ >= max(primal, 0) and model.duality_gap_ > 1
 
@@ -321,3 +326,32 @@ def test_the_figure_of_the_paper(tmp_path, capsys):
     path = Path(__file__).parents[1] / "examples" / "enclosing_ball.py"
     runpy.run_path(str(path))["main"](tmp_path / "balls.png")
     assert (tmp_path / "balls.png").exists() and f"{len(core)} core vectors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("scheme", ["joint", "pairwise"])
+def test_a_time_limit_holds_with_many_rows(scheme, seed):
+    """Also where the first pass over all rows would take long: processor time, as the machine may be busy."""
+    n, limit = 100_000, 2.0
+    X, y = blobs([n // 4] * 4, 10, seed=seed, spread=3.0)
+    model = CoreVectorSVC(C=10.0, time_limit=limit, n_jobs=1, scheme=scheme)
+    begin = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model.fit(X, y)
+    assert time.process_time() - begin < limit + 1
+    assert model.status_ == "time_limit" and np.isfinite(model.decision_function(X[:100])).all()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e3])
+def test_time_is_left_for_the_first_pass(growing, monkeypatch, seconds, seed):
+    """A pass that fits certifies what there is; one that does not is left out, and the samples do not wait for it."""
+    X, y = blobs([60, 25, 40], 3, seed=seed)
+    monkeypatch.setattr(core_set.Growth, "seconds_of_a_pass", lambda self: seconds)
+
+    def out_of_time(self, pool, tol):
+        raise core_set.Ended("time_limit")
+
+    monkeypatch.setattr(core_set.Growth, "sample", out_of_time)
+    model = CoreVectorSVC(C=10.0, gamma=0.4, tol=1e-4, time_limit=20.0)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model.fit(X, y)
+    assert model.status_ == "time_limit" and (model.primal_objective_ < 1) == (seconds == 0)

@@ -84,7 +84,10 @@ def test_conic_solver(seed, machine, loss, intercept, in_weights):
         T, d = int(rng.integers(2, 9)), int(rng.integers(2, 6))
         X, y = blobs(rng.integers(2, 9, size=T), d, [seed, T, d], spread=rng.choice([0.3, 0.7, 1.5]))
         w, C = rng.choice([0.5, 1.0, 2.5], size=len(y)), float(rng.choice([0.1, 1.0, 5.0]))
-        est = fit(machine, X, y, w, loss=loss, C=C, intercept=intercept)
+        # Without a box, badly conditioned draws (eight classes on three features) end "stalled" before 1e-7, their gap
+        # at 1e-12. With a ridge the gap falls as the square of the violation, so 1e-5 serves the values compared here.
+        tol = 1e-5 if loss == "squared_hinge" else 1e-7
+        est = fit(machine, X, y, w, loss=loss, C=C, intercept=intercept, tol=tol)
         best = Joint(machine, X @ X.T, y, loss=loss, C=C, intercept=intercept, weights=w).primal()
         assert est.status_ == "solved"
         assert est.primal_objective_ == pytest.approx(best.value, rel=1e-5)

@@ -123,29 +123,44 @@ def test_a_penalty_draws_the_gammas_together():
     assert search.best_criterion_ == pytest.approx(common.best_criterion_, rel=1e-3)
 
 
+def started(estimator, X, y, sample_weight=None, **params):
+    """A search that stops at once, and the criterion where it begins.
+
+    Two searches of one problem part by rounding where the criterion falls for ever, as that of separable classes does
+    along C; at equal parameters it is unique.
+    """
+    search = RadiusMarginSearch(estimator, cv=None, inner_tol=1e-8, max_iter=1, **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search.fit(X, y, sample_weight=sample_weight)
+    return search, search.criterion_path_[0]["value"]
+
+
+STARTS = [JointSVC(), JointSVC(C=0.1, gamma=0.02), JointSVC(C=50.0, gamma=0.5)]
+
+
 def test_costs_count(seed):
     X, y = blobs([20, 20, 20], 3, seed=seed)
-    plain = RadiusMarginSearch(JointSVC(), cv=None).fit(X, y)
-    same = RadiusMarginSearch(JointSVC(), cv=None, costs=np.full((3, 3), 5.0)).fit(X, y)
-    assert same.best_criterion_ == pytest.approx(5 * plain.best_criterion_, rel=1e-5)
-    one_pair = np.zeros((3, 3))
+    two, one_pair = y < 2, np.zeros((3, 3))
     one_pair[0, 1] = 2.0
-    only = RadiusMarginSearch(JointSVC(), cv=None, costs=one_pair, tol=1e-8).fit(X, y)
-    two = y < 2
-    pair = RadiusMarginSearch(JointSVC(), cv=None, tol=1e-8).fit(X[two], y[two])
-    assert only.best_criterion_ == pytest.approx(pair.best_criterion_, rel=1e-6)
+    for start in STARTS:
+        plain = started(start, X, y)[1]
+        assert started(start, X, y, costs=np.full((3, 3), 5.0))[1] == pytest.approx(5 * plain, rel=1e-6)
+        only, pair = started(start, X, y, costs=one_pair)[1], started(start, X[two], y[two])[1]
+        assert only == pytest.approx(pair, rel=1e-6) and only != pytest.approx(plain, rel=1e-3)
 
 
 def test_weights_reach_criterion_and_refit(seed):
     X, y = blobs([15, 20, 25], 3, seed=seed)
     weight = np.random.default_rng(seed).integers(0, 3, len(y))
     times = np.repeat(np.arange(len(y)), weight)
-    weighted = RadiusMarginSearch(JointSVC(), cv=None, tol=1e-8).fit(X, y, sample_weight=weight)
-    repeated = RadiusMarginSearch(JointSVC(), cv=None, tol=1e-8).fit(X[times], y[times])
-    assert weighted.best_criterion_ == pytest.approx(repeated.best_criterion_, rel=1e-7)
-    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=0.02)
-    balanced = RadiusMarginSearch(JointSVC(class_weight="balanced"), cv=None).fit(X, y)
-    assert balanced.best_criterion_ != pytest.approx(RadiusMarginSearch(JointSVC(), cv=None).fit(X, y).best_criterion_)
+    for start in STARTS:
+        weighted, value = started(start, X, y, weight)
+        repeated, same = started(start, X[times], y[times])
+        assert value == pytest.approx(same, rel=1e-6)
+        np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=0.02)
+    balanced = started(JointSVC(class_weight="balanced"), X, y)[1]
+    assert balanced != pytest.approx(started(JointSVC(), X, y)[1], rel=1e-6)
 
 
 @pytest.mark.parametrize(

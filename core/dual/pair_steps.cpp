@@ -166,7 +166,9 @@ bool PairSteps<T>::group_step() {
   }
   const Index j = best.at;
   if (j < 0) return false;
-  const double quad = std::max(double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(qp.value(i, j)), kTiny);
+  // The kernel's part is never negative: the ridges are left where rounding of large values says otherwise.
+  const double quad = std::max({double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(qp.value(i, j)),
+                                qp.ridge[i] + qp.ridge[j], kTiny});
   const double t = std::min({(double(G_[j]) - double(gi)) / quad, qp.high[i] - qp.z[i], qp.z[j] - qp.low[j]});
   set(i, moved(qp.z[i], t, qp.low[i], qp.high[i]));
   set(j, moved(qp.z[j], -t, qp.low[j], qp.high[j]));
