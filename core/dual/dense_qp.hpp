@@ -59,6 +59,8 @@ struct DenseQp {
     std::vector<double> change;
     for (Index i = 0; i < size(); ++i)
       if (z[i] != old[i]) changed.push_back(i), change.push_back(z[i] - old[i]);
+    // First R, which is lost beside large values of Q that cancel each other.
+    for (std::size_t r = 0; r < changed.size(); ++r) g[changed[r]] += ridge[changed[r]] * change[r];
     constexpr Index tile = 2048;  // values of a row at a time, so that the sums stay in cache
     std::vector<const T*> rows(changed.size());
     for (Index q = 0; q < parts(); ++q)
@@ -67,7 +69,6 @@ struct DenseQp {
         steps<T>().add_rows(rows.data(), change.data(), static_cast<Index>(rows.size()), 0,
                             sizes[q] - from < tile ? sizes[q] - from : tile, g.data() + first[q] + from);
       }
-    for (std::size_t r = 0; r < changed.size(); ++r) g[changed[r]] += ridge[changed[r]] * change[r];
   }
 };
 

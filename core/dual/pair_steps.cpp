@@ -62,7 +62,7 @@ void PairSteps<T>::begin() {
   }
   n_iter_ = 0, n_clipped_ = 0, last_face_ = 0, idle_ = 0, lost_ = false;
   next_face_ = kFewSteps + m / 4;
-  next_check_ = std::min(next_face_, check_every());
+  next_check_ = check_every();
   status_ = Status::interrupted;
   start_z_ = qp.z, start_gradient_ = qp.gradient;
   refresh();
@@ -113,22 +113,22 @@ void PairSteps<T>::change(Index i, Index j, double si, double sj) {
   }
 }
 
-// Now and then: the free variables all at once, and whether neither the objective nor the violation fell for long.
+// Now and then: whether neither the objective nor the violation fell for long.
 template <class T>
-void PairSteps<T>::check(double goal, const std::function<bool()>& more) {
+void PairSteps<T>::check() {
   refresh();
-  if (n_iter_ >= next_face_) try_face(goal, more);
   const double now = gain();
   const bool progress = now > best_ * (1 + 1e-13) || violation() < 0.99 * closest_;
   idle_ = progress ? 0 : idle_ + 1;
   best_ = std::max(best_, now), closest_ = std::min(closest_, violation());
-  next_check_ = std::min(n_iter_ + check_every(), std::max(next_face_, n_iter_ + kFewSteps));
+  next_check_ = n_iter_ + check_every();
 }
 
 // Where most steps end at a bound, they are few: every one settles a variable. Else the free variables go together, if
 // their factor costs no more than the steps so far did.
 template <class T>
 void PairSteps<T>::try_face(double goal, const std::function<bool()>& more) {
+  refresh();
   const double m = double(qp.size()), work = kFaceShare * 4 * m * double(n_iter_);
   double f = 0;
   for (Index i = 0; i < qp.size(); ++i) f += qp.can_grow(i) && qp.can_fall(i);

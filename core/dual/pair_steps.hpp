@@ -25,8 +25,9 @@ class PairSteps {
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {
-      // check() comes first: it computes the gradient anew, after which there may be no violation left to step on.
-      if (n_iter_ >= next_check_) check(goal, more);
+      // These come first: they compute the gradient anew, after which there may be no violation left to step on.
+      if (n_iter_ >= next_face_) try_face(goal, more);
+      if (n_iter_ >= next_check_) check();
       // Values in float32 are too coarse for a face: those in float64 will do.
       if (lost_ && sizeof(T) < 8 && violation() > tol) return end(Status::stalled);
       if (idle_ >= kIdle || violation() <= goal || n_iter_ >= max_iter) {
@@ -43,11 +44,10 @@ class PairSteps {
   // steps need. Returns how many there were.
   template <class More>
   Index run_working_set(double goal, Index max_iter, const More& more) {
-    while (violation() > goal && n_iter_ < max_iter && idle_ < kIdle) {
-      if (n_iter_ >= next_check_) {
-        check(goal, more);
-        continue;
-      }
+    while (violation() > goal && n_iter_ < max_iter) {
+      if (n_iter_ >= next_face_) try_face(goal, more);
+      if (n_iter_ >= next_check_) check();
+      if (violation() <= goal || idle_ >= kIdle) break;
       if ((n_iter_ % kPatience == kPatience - 1 && !more()) || !step()) break;
     }
     return n_iter_;
@@ -65,7 +65,7 @@ class PairSteps {
   static constexpr int kIdle = 3;
 
   Index check_every() const { return 1000 + 10 * qp.size(); }
-  void check(double goal, const std::function<bool()>& more);
+  void check();
   void try_face(double goal, const std::function<bool()>& more);
   bool end(Status status) {
     status_ = status;
