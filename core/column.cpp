@@ -103,7 +103,7 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   const Index m = static_cast<Index>(row_.size());
   active_ = in_stage_ = spent_ = has_found_ = false, n_iter_ = 0, row_seconds_ = 0;
   if (shared.gram.values || (!shared.own.empty() && entries.size == 2 && m <= kWholePair)) {
-    if (shared.hurry && shared.gram.values && m > 4 * kHurry && at.size == 0) start_from_sample();
+    if (shared.hurry > 0 && shared.gram.values && m > 4 * kHurry && at.size == 0) start_from_sample();
     smo_.problem.clear();
     shared.gram.values ? hold_all() : hold_pair(column);
     BinaryProblem<T>& q = smo_.problem;
@@ -241,7 +241,7 @@ void Column<T>::record() {
   found_.dual = dual;
 }
 
-// Held values and little time: the first steps are on a few rows.
+// Held values and a limit that is near: the first steps are on a few rows.
 template <class T>
 void Column<T>::start_from_sample() {
   const std::vector<Index> rows = first_rows(static_cast<Index>(row_.size()), kHurry);
@@ -260,7 +260,7 @@ void Column<T>::start_from_sample() {
   q.sizes = {static_cast<Index>(s)};
   q.blocks = {{square_.data(), static_cast<Index>(s)}};
   smo_.begin();
-  smo_.run(kSampleTol, kSampleTol, 20 * static_cast<Index>(s), [] { return true; });
+  smo_.run(kSampleTol, kSampleTol, shared_->hurry, [] { return true; });
   smo_.finish();
   n_iter_ = smo_.n_iter();
   for (std::size_t k = 0; k < s; ++k) b_[rows[k]] = q.b[k];
@@ -284,7 +284,7 @@ void Column<T>::first_set() {
   for (Index k = 0; k < m; ++k)
     if (b_[k] != 0) used.push_back(k), change.push_back(b_[k]);
   add_to_gradient(used, change);
-  n_sample_ = shared_->hurry && used.empty() ? kHurry : full_sample(m);
+  n_sample_ = shared_->hurry > 0 && used.empty() ? kHurry : full_sample(m);
   const std::vector<Index> first = first_rows(m, std::min(n_sample_, most()));
   set_.clear(), n_used_ = 0;
   std::set_union(first.begin(), first.end(), used.begin(), used.end(), std::back_inserter(set_));

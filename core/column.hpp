@@ -27,14 +27,14 @@ struct SharedValues {
   std::vector<double> diagonal;
   SharedRows<T>* cache = nullptr;  // for columns with shares_rows, or null
   Block<T> sample;                 // between the first_rows of a column of all rows, or null
-  bool hurry = false;              // time is limited: a column shall soon have a solution that is of use
+  Index hurry = 0;  // a limit is near, and a column shall soon have a solution of use: steps that may go into a sample
   Team* team = nullptr;            // for the blocks of the only column, or null
   double memory = 0;               // bytes for one column
 };
 
 constexpr Index kWholePair = 6144;  // rows of a pair whose kernel values are all computed
 constexpr Index kFirstSet = 1024;   // least size of the first active set
-constexpr Index kHurry = 256;       // rows of it where time is limited; then it grows fourfold
+constexpr Index kHurry = 256;       // rows of it where a limit is near; then it grows fourfold
 
 // Whether a column of m rows and so many classes takes kernel rows over all rows, which others have use for, too. Of
 // the rows of a pair of classes little is of use elsewhere.

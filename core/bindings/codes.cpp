@@ -69,7 +69,7 @@ Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at,
 }
 
 constexpr double kMaking = 0.4;  // of the time, for kernel values that all columns share
-constexpr double kPacking = 4;   // times as long as the list of columns takes what is done to each of them in the end
+constexpr double kPacking = 5;   // times as long as the list of columns takes what is done to each of them in the end
 constexpr double kMade = 5e8;    // bytes of them that are surely made in a second
 
 // The worse ones come later; a limit that has ended some columns is said before what others ended with.
@@ -260,13 +260,14 @@ class CodeSolver {
     if (halted) hold = Hold::nothing;
     const Index solvers = at_a_time(p, team_.size(), v.K && v.K->serial() && !shared.gram.values);
     shared.memory = memory_ / static_cast<double>(solvers);
-    shared.hurry = std::isfinite(settings.time_limit);
+    const bool near = std::isfinite(settings.time_limit) || settings.max_iter < 8 * n_;
+    shared.hurry = near ? std::min(20 * kHurry, settings.max_iter / 2) : 0;
     shared.team = solvers == 1 ? &team_ : nullptr;
     if (v.K) shared.K = v.K.get(), shared.rows = span(rows_);
     std::unique_ptr<SharedRows<T>> cache;
     if (hold == Hold::rows) {
       cache = std::make_unique<SharedRows<T>>(*v.K, shared.rows, v.made.data(), fit, solvers, shared.team);
-      if (!shared.hurry) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
+      if (shared.hurry == 0) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
     }
     shared.cache = cache.get();
     if (ended()) return none();

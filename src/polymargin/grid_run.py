@@ -18,6 +18,7 @@ from .gram_folds import GramFolds, RowFolds, Scored
 from .progress import STOP, Stopped, rich_bar, say
 from .resources import budget, threads
 
+MADE = 2e8  # bytes of matrices for every second that is left: surely made in less than half of the time
 LEAST_ROWS = 10  # of a class on average, in the first round of halving
 
 
@@ -54,6 +55,9 @@ class GridRun:
     def __exit__(self, *_: Any) -> None:
         if self.bar:
             self.bar.stop()
+
+    def left(self) -> float:
+        return self.deadline - time.monotonic()
 
     def stop(self) -> bool:
         return self.ended.is_set() or time.monotonic() > self.deadline
@@ -140,7 +144,8 @@ class GridRun:
                     engine.set_gamma(value)
                     same = [k for k in left if values[k] is value or np.array_equal(values[k], value)]
                     used = {k: self.training_rows(engine, where[k][0], share) for k in same}
-                    by_code = [k for k in same if engine.by_code(used[k])]
+                    n_scores = len(Cs) * len(self.y) * (len(self.splits) if self.train else 1)
+                    by_code = [k for k in same if engine.by_code(used[k], n_scores, budget(self.search.memory))]
                     if by_code:
                         self.all_folds(engine, by_code, used, where, Cs, path)
                     rest = [k for k in same if k not in by_code]
@@ -159,7 +164,8 @@ class GridRun:
 
     def engine(self, part: int, Z: Any) -> Any:
         if part not in self.engines:
-            fits = 16.0 * len(self.y) ** 2 <= budget(self.search.memory) and not self.by_rows
+            room = min(budget(self.search.memory), MADE * max(self.left(), 0.0))
+            fits = 16.0 * len(self.y) ** 2 <= room and not self.by_rows
             kind = GramFolds if fits and "kernel" in self.machine.get_params(deep=False) else RowFolds
             self.engines = {part: kind(self.machine, Z, self.y, self.weight, self.n_threads, self.splits)}
         return self.engines[part]
@@ -188,8 +194,7 @@ class GridRun:
         """Binary machines by code: everything but the scorer in one call."""
         test = [where[k][1] for k in folds]
         rows = [np.sort(np.concatenate([used[k], t])) for k, t in zip(folds, test, strict=True)] if self.train else test
-        left = self.deadline - time.monotonic()
-        found, seconds, status = engine.code_scores(Cs, [used[k] for k in folds], rows, left)
+        found, seconds, status = engine.code_scores(Cs, [used[k] for k in folds], rows, self.left())
         if status in ("interrupted", "time_limit"):
             self.status = status
             self.ended.set()
@@ -213,12 +218,14 @@ class GridRun:
         token = STOP.set(self.stop)
         try:
             with sklearn.config_context(assume_finite=True):
-                fits = engine.path(Cs, train, n_threads)
+                fits = engine.path(Cs, train, n_threads, self.left)
                 for row in path:
                     if self.halted():
                         return
                     self.enter(row, k, *next(fits), train, test, engine)
         except Stopped:
+            if not self.stop():  # a fit leaves the time that its end takes
+                self.deadline = -np.inf
             self.halted()
         finally:
             STOP.reset(token)
