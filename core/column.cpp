@@ -34,7 +34,8 @@ T* room(std::vector<T>& v, Index n) {
 // Without upper bounds it is the mean over the variables above zero, all of which are free.
 double best_bias(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& b,
                  const std::vector<double>& g, double sum_b) {
-  if (std::all_of(upper.begin(), upper.end(), [](double u) { return u < kBlocked; })) return box_bias(y, upper, g, sum_b);
+  if (std::all_of(upper.begin(), upper.end(), [](double u) { return u < kBlocked; }))
+    return box_bias(y, upper, g, sum_b);
   double sum = 0, low = kBlocked, high = -kBlocked;
   Index n_free = 0;
   for (std::size_t k = 0; k < y.size(); ++k) {
@@ -44,10 +45,7 @@ double best_bias(const std::vector<double>& y, const std::vector<double>& upper,
     if (fall) high = std::max(high, g[k]);
   }
   const bool none_grow = low >= kBlocked, none_fall = high <= -kBlocked;
-  return n_free      ? -sum / double(n_free)
-         : none_grow ? (none_fall ? 0 : -high)
-         : none_fall ? -low
-                     : -0.5 * (low + high);
+  return n_free ? -sum / double(n_free) : none_grow ? (none_fall ? 0 : -high) : none_fall ? -low : -0.5 * (low + high);
 }
 
 // Violation and losses of the variables of a whole column at out.bias. Where the gradient of variable k is known up to
@@ -210,7 +208,7 @@ ColumnSolution Column<T>::solution(double tol, bool at_once) {
       certify(y_, upper_, ridge_, b_, g_, out);
     }
     out.n_iter = n_iter_;
-    out.status = out.violation <= tol                                        ? Status::solved
+    out.status = out.violation <= tol                                     ? Status::solved
                  : !spent_ && (stage_status_ == Status::stalled || over_) ? Status::stalled
                                                                           : Status::max_iter;
   } else {

@@ -212,11 +212,10 @@ class CodeSolver {
   template <class T>
   CodeSolution run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
     SharedValues<T>& shared = v.shared;
-    Hold hold =
-        shared.gram.values
-            ? Hold::all
-            : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade), team_.size(),
-                            v.K->serial());
+    Hold hold = shared.gram.values
+                    ? Hold::all
+                    : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade),
+                                    team_.size(), v.K->serial());
     const Index fit = rows_that_fit(p, sizeof(T), memory_);
     if (hold == Hold::rows || (hold == Hold::all && !shared.gram.values))
       v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", (hold == Hold::all ? n_ : fit) * n_ + kLanes);
@@ -287,7 +286,9 @@ class CodeSolver {
     auto values = empty<double>("float64", stored), bias = empty<double>("float64", L),
          primal = empty<double>("float64", L), dual = empty<double>("float64", L);
     double violation = 0;
-    auto rank = [](Status s) { return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest); };
+    auto rank = [](Status s) {
+      return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest);
+    };
     std::ptrdiff_t worst = 0;
     Index at = 0, not_begun = 0;
     ColumnSolution idle;
