@@ -15,9 +15,9 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kSlice = 0.05;   // seconds between two questions
+constexpr double kSlice = 0.05;      // seconds between two questions
 constexpr double kLeastTime = 1e-3;  // seconds that another round is worth
-constexpr Index kPolished = 256;  // up to so many rows a solved problem is carried on to rounding error
+constexpr Index kPolished = 256;     // up to so many rows a solved problem is carried on to rounding error
 constexpr double kPolishedTol = 1e-12;
 constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
 constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
@@ -105,9 +105,7 @@ class Columns {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)).count();
   }
   static Clock::rep now() { return Clock::now().time_since_epoch().count(); }
-  static double since(Clock::rep then) {
-    return std::chrono::duration<double>(Clock::duration(now() - then)).count();
-  }
+  static double since(Clock::rep then) { return std::chrono::duration<double>(Clock::duration(now() - then)).count(); }
 
   // The k-th column of this round.
   Index column(Index k) const {
@@ -257,12 +255,12 @@ Hold worth_holding(const CodeProblem& p, double bytes, double memory, int thread
 }
 
 template <class T>
-CodeSolution solve_columns(const CodeProblem& problem, const SharedValues<T>& shared,
-                           const Coefficients& start, const Settings& settings, Team& team) {
+CodeSolution solve_columns(const CodeProblem& problem, const SharedValues<T>& shared, const Coefficients& start,
+                           const Settings& settings, Team& team) {
   return Columns<T>(problem, shared, start, settings, team).run();
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                   \
+#define POLYMARGIN_INSTANTIATE(T)                                                                         \
   template CodeSolution solve_columns<T>(const CodeProblem&, const SharedValues<T>&, const Coefficients&, \
                                          const Settings&, Team&);
 POLYMARGIN_INSTANTIATE(float)

@@ -105,8 +105,8 @@ class Unbegun {
   const std::vector<double>& diagonal_;
   const Coefficients& start_;
   bool squared_ = false;
-  std::vector<double> weight_;   // of the losses of a class
-  std::vector<Index> balance_;   // votes for a class minus those against it
+  std::vector<double> weight_;  // of the losses of a class
+  std::vector<Index> balance_;  // votes for a class minus those against it
 };
 
 // From `start`, which may be empty. max_iter counts the steps of one column. Where time is limited, every column gets

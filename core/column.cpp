@@ -35,7 +35,8 @@ T* room(std::vector<T>& v, Index n) {
 // Without upper bounds it is the mean over the variables above zero, all of which are free.
 double best_bias(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& b,
                  const std::vector<double>& g, double sum_b) {
-  if (std::all_of(upper.begin(), upper.end(), [](double u) { return u < kBlocked; })) return box_bias(y, upper, g, sum_b);
+  if (std::all_of(upper.begin(), upper.end(), [](double u) { return u < kBlocked; }))
+    return box_bias(y, upper, g, sum_b);
   Level level;
   for (std::size_t k = 0; k < y.size(); ++k) {
     const bool grow = b[k]<(y[k] > 0 ? upper[k] : 0), fall = b[k]>(y[k] > 0 ? 0 : -upper[k]);
@@ -99,7 +100,7 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   const Index m = static_cast<Index>(row_.size());
   active_ = in_stage_ = spent_ = has_found_ = false, n_iter_ = 0, row_seconds_ = 0;
   if (shared.gram.values || (!shared.own.empty() && entries.size == 2 && m <= kWholePair)) {
-    if (shared.hurry && shared.gram.values && m > 4 * kHurry && at.size == 0) start_from_sample();
+    if (shared.hurry > 0 && shared.gram.values && m > 4 * kHurry && at.size == 0) start_from_sample();
     shared.gram.values ? hold_all() : hold_pair(column);
     DenseQp<T>& q = steps_.qp;
     for (Index k = 0; k < m; ++k) set_variable(q, k, k), q.gradient[k] = -y_[k];
@@ -213,7 +214,7 @@ ColumnSolution Column<T>::solution(double tol, bool at_once) {
       certify(y_, upper_, ridge_, b_, g_, out);
     }
     out.n_iter = n_iter_;
-    out.status = out.violation <= tol                                        ? Status::solved
+    out.status = out.violation <= tol                                     ? Status::solved
                  : !spent_ && (stage_status_ == Status::stalled || over_) ? Status::stalled
                                                                           : Status::max_iter;
   } else {
@@ -244,7 +245,7 @@ void Column<T>::record() {
   found_.dual = dual;
 }
 
-// Held values and little time: the first steps are on a few rows.
+// Held values and a limit that is near: the first steps are on a few rows.
 template <class T>
 void Column<T>::start_from_sample() {
   const std::vector<Index> rows = first_rows(static_cast<Index>(row_.size()), kHurry);
@@ -260,7 +261,7 @@ void Column<T>::start_from_sample() {
     set_variable(q, k, v), q.gradient[k] = -y_[v];
   }
   steps_.begin();
-  steps_.run(kSampleTol, kSampleTol, 20 * static_cast<Index>(s), [] { return true; });
+  steps_.run(kSampleTol, kSampleTol, shared_->hurry, [] { return true; });
   n_iter_ = steps_.n_iter();
   for (std::size_t k = 0; k < s; ++k) b_[rows[k]] = q.z[k];
 }
@@ -283,7 +284,7 @@ void Column<T>::first_set() {
   for (Index k = 0; k < m; ++k)
     if (b_[k] != 0) used.push_back(k), change.push_back(b_[k]);
   add_to_gradient(used, change);
-  n_sample_ = shared_->hurry && used.empty() ? kHurry : full_sample(m);
+  n_sample_ = shared_->hurry > 0 && used.empty() ? kHurry : full_sample(m);
   const std::vector<Index> first = first_rows(m, std::min(n_sample_, most()));
   set_.clear(), n_used_ = 0;
   std::set_union(first.begin(), first.end(), used.begin(), used.end(), std::back_inserter(set_));

@@ -27,14 +27,14 @@ struct SharedValues {
   std::vector<double> diagonal;
   SharedRows<T>* cache = nullptr;  // for columns with shares_rows, or null
   Block<T> sample;                 // between the first_rows of a column of all rows, or null
-  bool hurry = false;              // time is limited: a column shall soon have a solution that is of use
-  Team* team = nullptr;            // for the blocks of the only column, or null
-  double memory = 0;               // bytes for one column
+  Index hurry = 0;  // a limit is near, and a column shall soon have a solution of use: steps that may go into a sample
+  Team* team = nullptr;  // for the blocks of the only column, or null
+  double memory = 0;     // bytes for one column
 };
 
 constexpr Index kWholePair = 6144;  // rows of a pair whose kernel values are all computed
 constexpr Index kFirstSet = 1024;   // least size of the first active set
-constexpr Index kHurry = 256;       // rows of it where time is limited; then it grows fourfold
+constexpr Index kHurry = 256;       // rows of it where a limit is near; then it grows fourfold
 
 // Whether a column of m rows and so many classes takes kernel rows over all rows, which others have use for, too. Of
 // the rows of a pair of classes little is of use elsewhere.
@@ -116,12 +116,12 @@ class Column {
   bool active_ = false, in_stage_ = false, over_ = false, spent_ = false;
   Index n_iter_ = 0, n_stages_ = 0, n_idle_ = 0;
   double violation_ = 0, stage_tol_ = 0, best_ = 0, closest_ = 0;
-  double row_seconds_ = 0;         // of the gradient, for one kernel row; 0: not known yet
-  std::vector<Index> set_, data_;  // variables, the first n_used_ with a coefficient; data row of each variable
+  double row_seconds_ = 0;           // of the gradient, for one kernel row; 0: not known yet
+  std::vector<Index> set_, data_;    // variables, the first n_used_ with a coefficient; data row of each variable
   Index n_used_ = 0, n_sample_ = 0;  // rows of the last sample
   std::vector<T> square_, strip_;
   bool has_found_ = false;
-  ColumnSolution found_;  // the smallest primal objective and the largest dual one so far
+  ColumnSolution found_;            // the smallest primal objective and the largest dual one so far
   SharedRows<T>* cache_ = nullptr;  // where kernel rows come from, or null: then they are kept here
   bool from_sample_ = false;
   std::vector<Index> held_;                 // rows that are held in the cache

@@ -83,8 +83,8 @@ def test_the_middle_of_the_best_biases(weights, seed):
 
 
 def test_libsvm_s_bias_where_its_variables_are_at_bounds(seed):
-    """36 rows of weight 1 and 18 of weight 2: sums without rounding, so that none of its variables is off a bound. (With
-    "balanced" one of them is off by 3e-17, and LIBSVM's bias is what that row alone wants: -0.9 instead of 0.)"""
+    """36 rows of weight 1 and 18 of weight 2: sums without rounding, so that none of its variables is off a bound.
+    (With "balanced" one of them is off by 3e-17, and LIBSVM's bias is what that row alone wants: -0.9, not 0.)"""
     for number in range(SETS):
         rng = np.random.default_rng([seed, number])
         y = np.repeat([0, 1], [36, 18])
@@ -105,7 +105,7 @@ def test_the_bias_of_a_stopped_fit_is_the_best_for_its_coefficients(seed):
         with np.errstate(all="raise"):
             model = fitted(model, X, y)
         h, sign = model.decision_function(X) - model.intercept_[0], np.where(y == 1, 1, -1)
-        losses = np.maximum(1 - sign * (h + sign[:, None] - h[:, None]), 0).sum(axis=1)  # at bias = sign - h, each row's
+        losses = np.maximum(1 - sign * (h + sign[:, None] - h[:, None]), 0).sum(axis=1)  # at each row's sign - h
         found = np.maximum(1 - sign * (h + model.intercept_[0]), 0).sum()
         # Scores are sums of float32 kernel values: 1e-5 of each loss.
         assert found <= losses.min() + 1e-5 * len(y)

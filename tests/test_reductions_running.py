@@ -1,6 +1,7 @@
 """How reductions run: many rows, memory, threads, limits, interruptions and warm starts give the same machines."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -208,3 +209,89 @@ def test_a_gradient_computed_anew_may_leave_nothing_to_do(real_data):
     gamma[14:] = 2.0178894279106736e-05, 2.598527247198653e-08
     model = PairwiseSVC(41819.650112380434, gamma=gamma, loss="squared_hinge", n_jobs=1).fit(X, y)
     assert model.status_ == "solved" and model.kkt_violation_ < 1e-9
+
+
+# --- what a limit leaves ---
+
+
+def overlapping(n=12_000):
+    """Four classes; an SVM has an accuracy of about 0.75, the best of all rules little more."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 4
+    return 1.3 * np.eye(4, 6)[y] * np.sqrt(2) + rng.normal(size=(n, 6)), y
+
+
+def check_stopped(model, X, y, Z, z, status, accuracy):
+    with pytest.warns(ConvergenceWarning, match=status):
+        model.fit(X, y)
+    assert model.status_ == status and model.kkt_violation_ > model.tol
+    assert 0 <= model.dual_objective_ <= model.primal_objective_ < np.inf and 0 < model.duality_gap_ <= 1
+    assert model.score(Z, z) > accuracy
+
+
+@pytest.mark.parametrize("memory", ["auto", "20MB", "3MB"])
+@schemes
+def test_a_limit_leaves_a_model_of_use(scheme, memory):
+    """Whether kernel values are held, in blocks or in rows. C is so large that all machines would take minutes."""
+    X, y = overlapping()
+    model = type(scheme)(**scheme.get_params()).set_params(C=1e4, tol=1e-6, memory=memory, n_jobs=2)
+    limited = type(scheme)(**model.get_params()).set_params(time_limit=2.0)
+    check_stopped(limited, X[:-2000], y[:-2000], X[-2000:], y[-2000:], "time_limit", 0.45)
+    model.set_params(max_iter=2000)
+    check_stopped(model, X[:-2000], y[:-2000], X[-2000:], y[-2000:], "max_iter", 0.45)
+
+
+@schemes
+def test_primal_of_a_stopped_fit_is_its_value_or_a_bound(scheme):
+    X, y = overlapping(6000)
+    model = type(scheme)(**scheme.get_params()).set_params(C=10.0, tol=1e-6, memory="3MB", time_limit=0.3)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model.fit(X, y)
+    F, value = model._column_scores(X), 0.0
+    for column, b in enumerate(model.dual_coef_.toarray()):
+        label, f = model.code_[y, column].astype(float), F[:, column]
+        value += 0.5 * b @ (f[model.support_] - model.intercept_[column])
+        value += 10 * np.maximum(1 - label * f, 0)[label != 0].sum()
+    # Scores are sums of float32 kernel values.
+    assert model.dual_objective_ <= value <= model.primal_objective_ * (1 + 1e-4) < np.inf
+
+
+def test_every_column_is_begun_before_any_is_done():
+    """Eight machines, each of which takes longer than all have."""
+    X, y = overlapping(6000)
+    y = y + 4 * (np.arange(len(y)) // 4 % 2)
+    model = OneVsRestSVC(C=1e5, tol=1e-9, memory="3MB", time_limit=3.0, n_jobs=2)
+    with pytest.warns(ConvergenceWarning, match="time_limit") as record:
+        model.fit(X, y)
+    assert "not begun" not in str(record[0].message)
+    assert np.all(np.diff(model.dual_coef_.indptr) > 0)
+
+
+def test_no_time_at_all():
+    """Finite objectives, the number of machines that were not begun, and votes that favor no class."""
+    X, y = blobs([3] * 60, 5, seed=0, spread=1.0)
+    model = PairwiseSVC(time_limit=1e-6)
+    with pytest.warns(ConvergenceWarning, match="of 1,770 machines not begun"):
+        model.fit(X, y)
+    idle = np.diff(model.dual_coef_.indptr) == 0
+    assert model.status_ == "time_limit" and idle.sum() > 1500 and set(model.intercept_[idle]) == {-1.0, 1.0}
+    assert 2 * 3 * idle.sum() <= model.primal_objective_ <= 2 * 3 * 1770
+    won = model.intercept_[idle] @ model.code_[:, idle].T  # votes for a class minus votes against it
+    assert np.abs(won).max() < np.sqrt(59)  # the standard deviation if the 59 pairs of a class tossed coins
+    last = PairwiseSVC(warm_start=True).fit(X, y)
+    scores = last.decision_function(X)
+    with pytest.warns(ConvergenceWarning, match="not begun"):
+        last.set_params(time_limit=1e-6).fit(X, y)
+    # The few machines that are begun go on to rounding, less than tol away.
+    np.testing.assert_allclose(last.decision_function(X), scores, atol=1e-3)
+    assert 0 <= last.dual_objective_ <= last.primal_objective_ < np.inf
+
+
+def test_a_time_limit_with_a_million_pairs():
+    """Half a minute of work: listing the pairs and storing their solutions is part of the time."""
+    X, y = blobs([2] * 1500, 5, seed=0, spread=1.0)
+    begin = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="not begun"):
+        model = PairwiseSVC(time_limit=1.0, n_jobs=1).fit(X, y)
+    assert time.process_time() - begin < 2.0 and np.isfinite(model.primal_objective_)
+    assert model.predict(X[:3]).shape == (3,)

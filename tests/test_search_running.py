@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from data_sets import blobs, digits200, wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from test_interrupt import CtrlC
@@ -259,3 +260,14 @@ def test_the_memory_of_a_search_is_that_of_its_fits(monkeypatch):
     search = KernelSearchCV(machine, C=[1.0], gamma=[0.1], cv=3, n_jobs=2, memory="3MB", scoring=lambda m, X, y: 1.0)
     search.fit(X, y)
     assert seen == [1_500_000] * 3 + [3_000_000] and search.best_estimator_.memory == "auto"
+
+
+def test_scores_of_many_pairs_that_exceed_the_memory():
+    """3,160 pairs with 240 scores each are 6 MB: the matrices fit, and the machines are fitted one after another."""
+    X, y = blobs([3] * 80, 4, seed=0, spread=0.5)
+    grid = {"C": [1.0], "gamma": [0.1]}
+    ours = KernelSearchCV(PairwiseSVC(), **grid, cv=3, memory=1_000_000, refit=False).fit(X, y)
+    theirs = GridSearchCV(PairwiseSVC(), grid, cv=3, refit=False).fit(X, y)
+    assert not GramFolds(PairwiseSVC(), X, y, np.ones(240), 1, []).by_code(np.arange(240), 240, 1e6)
+    for k in range(3):
+        assert ours.cv_results_[f"split{k}_test_score"] == theirs.cv_results_[f"split{k}_test_score"]

@@ -69,7 +69,7 @@ Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at,
 }
 
 constexpr double kMaking = 0.4;  // of the time, for kernel values that all columns share
-constexpr double kPacking = 4;   // times as long as the list of columns takes what is done to each of them in the end
+constexpr double kPacking = 5;   // times as long as the list of columns takes what is done to each of them in the end
 constexpr double kMade = 5e8;    // bytes of them that are surely made in a second
 
 // The worse ones come later; a limit that has ended some columns is said before what others ended with.
@@ -212,11 +212,10 @@ class CodeSolver {
   template <class T>
   CodeSolution run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
     SharedValues<T>& shared = v.shared;
-    Hold hold =
-        shared.gram.values
-            ? Hold::all
-            : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade), team_.size(),
-                            v.K->serial());
+    Hold hold = shared.gram.values
+                    ? Hold::all
+                    : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade),
+                                    team_.size(), v.K->serial());
     const Index fit = rows_that_fit(p, sizeof(T), memory_);
     if (hold == Hold::rows || (hold == Hold::all && !shared.gram.values))
       v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", (hold == Hold::all ? n_ : fit) * n_ + kLanes);
@@ -260,13 +259,14 @@ class CodeSolver {
     if (halted) hold = Hold::nothing;
     const Index solvers = at_a_time(p, team_.size(), v.K && v.K->serial() && !shared.gram.values);
     shared.memory = memory_ / static_cast<double>(solvers);
-    shared.hurry = std::isfinite(settings.time_limit);
+    const bool near = std::isfinite(settings.time_limit) || settings.max_iter < 8 * n_;
+    shared.hurry = near ? std::min(20 * kHurry, settings.max_iter / 2) : 0;
     shared.team = solvers == 1 ? &team_ : nullptr;
     if (v.K) shared.K = v.K.get(), shared.rows = span(rows_);
     std::unique_ptr<SharedRows<T>> cache;
     if (hold == Hold::rows) {
       cache = std::make_unique<SharedRows<T>>(*v.K, shared.rows, v.made.data(), fit, solvers, shared.team);
-      if (!shared.hurry) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
+      if (shared.hurry == 0) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
     }
     shared.cache = cache.get();
     if (ended()) return none();
@@ -286,7 +286,9 @@ class CodeSolver {
     auto values = empty<double>("float64", stored), bias = empty<double>("float64", L),
          primal = empty<double>("float64", L), dual = empty<double>("float64", L);
     double violation = 0;
-    auto rank = [](Status s) { return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest); };
+    auto rank = [](Status s) {
+      return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest);
+    };
     std::ptrdiff_t worst = 0;
     Index at = 0, not_begun = 0;
     ColumnSolution idle;

@@ -21,6 +21,7 @@ from .checks import class_weights, column_moments
 from .code_machines import CodeClassifier
 from .distances import rbf, squared_distances
 from .machines import LOSSES
+from .progress import Stopped
 from .prototypes import PrototypeClassifier
 
 
@@ -95,9 +96,20 @@ class GramFolds:
             )
             self.K[:] = _core.gram(kernels.as_data(self.X), record, np.arange(self.n), "float64", self.n_threads)
 
-    def by_code(self, train: np.ndarray) -> bool:
-        """Whether the machine is made of binary ones by code, and the training rows have all classes."""
-        return isinstance(self.machine, CodeClassifier) and len(np.unique(self.index[train])) == len(self.classes)
+    def by_code(self, train: np.ndarray, n_scores: int = 0, memory: float = np.inf) -> bool:
+        """Whether the machine is made of binary ones by code, the training rows have all classes, and the code and so
+        many scores of every column fit the memory."""
+        if not isinstance(self.machine, CodeClassifier) or len(np.unique(self.index[train])) < len(self.classes):
+            return False
+        columns = self.columns()
+        n_columns = len(columns) if columns.dtype == np.int64 else columns.shape[1]  # pairs, or a row per class
+        return n_columns * (8.0 * n_scores + len(self.classes)) <= memory
+
+    def columns(self) -> np.ndarray:
+        """The code; one that is drawn at random is drawn once."""
+        if self.code is None:
+            self.code = clone(self.machine)._code(len(self.classes))
+        return self.code
 
     def code_scores(self, Cs: list, trains: list, rows: list, time_limit: float) -> tuple[list, np.ndarray, str]:
         """Binary machines by code, all folds and all C at once.
@@ -106,9 +118,7 @@ class GramFolds:
         shape (n_folds, n_C) and a status.
         """
         machine = clone(self.machine)
-        if self.code is None:  # a code that is drawn at random is drawn once
-            self.code = machine._code(len(self.classes))
-        machine.classes_, machine._columns = self.classes, self.code
+        machine.classes_, machine._columns = self.classes, self.columns()
         machine.dual_coef_ = None  # the decision rule asks whether the machine is fitted, not what its coefficients are
         code = np.ascontiguousarray(machine.code_, dtype=np.int8)
         segments = np.concatenate([[0], np.cumsum(np.bincount(self.index))]).astype(np.int64)
@@ -130,10 +140,13 @@ class GramFolds:
         ends = np.cumsum([len(r) for r in rows])
         return np.split(S, ends[:-1], axis=1), out["seconds"].reshape(len(trains), len(Cs)), out["status"]
 
-    def path(self, Cs: list, train: np.ndarray, n_threads: int) -> Iterator[tuple[float, Callable]]:
+    def path(
+        self, Cs: list, train: np.ndarray, n_threads: int, left: Callable[[], float] = lambda: np.inf
+    ) -> Iterator[tuple[float, Callable]]:
         """Any machine: the matrix, or the part of it for other libraries' machines, as a precomputed kernel.
 
-        For each C, the seconds and `scored(rows)`: the fitted estimator, and what it takes as X for these rows.
+        For each C, the seconds and `scored(rows)`: the fitted estimator, and what it takes as X for these rows. `left`
+        are the seconds that a fit may take.
         """
         machine = clone(self.machine).set_params(kernel="precomputed")
         if "warm_start" in self.settings:
@@ -150,17 +163,32 @@ class GramFolds:
         part, y = (None, None) if whole else (self.K[np.ix_(train, train)], self.y[train])
         for C in Cs:
             begin = time.perf_counter()
-            machine.set_params(C=C)
+            limit = limits(self.machine, left())
+            machine.set_params(C=C, **limit)
             if whole:
                 machine.fit(self.K, self.y, sample_weight=weight)
             else:
                 machine.fit(part, y, **weights)
+            check_ended(machine, limit)
             seconds = time.perf_counter() - begin
 
             def scored(rows):
                 return machine, self.K[rows] if whole else self.K[np.ix_(rows, train)]
 
             yield seconds, scored
+
+
+def limits(machine: Any, left: float) -> dict[str, float]:
+    """The time limit of a fit that has so many seconds left, unless its own is less. Most fits ask whether to end often
+    enough, but those of millions of binary machines are long about other things."""
+    if not isinstance(machine, CodeClassifier) or left >= (machine.time_limit or np.inf):
+        return {}
+    return {"time_limit": max(left, 1e-3)}
+
+
+def check_ended(machine: Any, limit: dict[str, float]) -> None:
+    if limit and machine.status_ == "time_limit":
+        raise Stopped
 
 
 class RowFolds:
@@ -180,10 +208,10 @@ class RowFolds:
     def set_gamma(self, gamma: Any) -> None:
         self.value = gamma
 
-    def by_code(self, train: np.ndarray) -> bool:
+    def by_code(self, train: np.ndarray, n_scores: int = 0, memory: float = np.inf) -> bool:
         return False
 
-    def path(self, Cs, train, n_threads):
+    def path(self, Cs, train, n_threads, left=lambda: np.inf):
         machine = clone(self.machine)
         C_name, gamma_name = tuned_names(machine)
         machine.set_params(**{gamma_name: self.value})
@@ -197,7 +225,9 @@ class RowFolds:
         X, y = self.rows(train, train), self.y[train]
         for C in Cs:
             begin = time.perf_counter()
-            machine.set_params(**{C_name: C}).fit(X, y, **weights)
+            limit = limits(self.machine, left())
+            machine.set_params(**{C_name: C}, **limit).fit(X, y, **weights)
+            check_ended(machine, limit)
             yield time.perf_counter() - begin, lambda rows: (machine, self.rows(rows, train))
 
     def rows(self, rows: np.ndarray, train: np.ndarray) -> Any:

@@ -20,6 +20,7 @@ from .progress import STOP, Stopped, rich_bar, say
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
 
+MADE = 2e8  # bytes of matrices for every second that is left: surely made in less than half of the time
 LEAST_ROWS = 10  # of a class on average, in the first round of halving
 
 
@@ -56,6 +57,9 @@ class GridRun:
     def __exit__(self, *_: Any) -> None:
         if self.bar:
             self.bar.stop()
+
+    def left(self) -> float:
+        return self.deadline - time.monotonic()
 
     def stop(self) -> bool:
         return self.ended.is_set() or time.monotonic() > self.deadline
@@ -142,7 +146,8 @@ class GridRun:
                     engine.set_gamma(value)
                     same = [k for k in left if values[k] is value or np.array_equal(values[k], value)]
                     used = {k: self.training_rows(engine, where[k][0], share) for k in same}
-                    by_code = [k for k in same if engine.by_code(used[k])]
+                    n_scores = len(Cs) * len(self.y) * (len(self.splits) if self.train else 1)
+                    by_code = [k for k in same if engine.by_code(used[k], n_scores, budget(self.search.memory))]
                     if by_code:
                         self.all_folds(engine, by_code, used, where, Cs, path)
                     rest = [k for k in same if k not in by_code]
@@ -163,7 +168,7 @@ class GridRun:
         if part not in self.engines:
             # Distances and kernel values, and beside them what the fits, side by side, keep of the latter.
             memory, held, machine = budget(self.search.memory), 16.0 * len(self.y) ** 2, clone(self.machine)
-            fits = 1.25 * held <= memory and not self.by_rows
+            fits = 1.25 * held <= memory and held <= MADE * max(self.left(), 0.0) and not self.by_rows
             kind = GramFolds if fits and "kernel" in machine.get_params(deep=False) else RowFolds
             if isinstance(machine, PrototypeClassifier):
                 left = (memory - held if kind is GramFolds else memory) / min(self.n_threads, len(self.splits))
@@ -196,8 +201,7 @@ class GridRun:
         """Binary machines by code: everything but the scorer in one call."""
         test = [where[k][1] for k in folds]
         rows = [np.sort(np.concatenate([used[k], t])) for k, t in zip(folds, test, strict=True)] if self.train else test
-        left = self.deadline - time.monotonic()
-        found, seconds, status = engine.code_scores(Cs, [used[k] for k in folds], rows, left)
+        found, seconds, status = engine.code_scores(Cs, [used[k] for k in folds], rows, self.left())
         if status in ("interrupted", "time_limit"):
             self.status = status
             self.ended.set()
@@ -221,12 +225,14 @@ class GridRun:
         token = STOP.set(self.stop)
         try:
             with sklearn.config_context(assume_finite=True):
-                fits = engine.path(Cs, train, n_threads)
+                fits = engine.path(Cs, train, n_threads, self.left)
                 for row in path:
                     if self.halted():
                         return
                     self.enter(row, k, *next(fits), train, test, engine)
         except Stopped:
+            if not self.stop():  # a fit leaves the time that its end takes
+                self.deadline = -np.inf
             self.halted()
         finally:
             STOP.reset(token)

@@ -214,7 +214,7 @@ class OutputCodeSVC(CodeClassifier):
     dual_coef_ : sparse CSR array of shape (n_columns, n_SV)
         Coefficients, label times dual variable.
     intercept_ : ndarray of shape (n_columns,)
-        Biases.
+        Biases; where an interval of them is optimal (small C, balanced weights), its middle.
     coef_ : ndarray of shape (n_columns, n_features)
         Weight vectors for the linear kernel.
     gamma_ : float or ndarray of shape (n_features,)

@@ -126,9 +126,11 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
             return "float64"
         kernel = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
         coef = self.dual_coef_
-        size = (
-            np.sqrt(coef.multiply(coef).sum(axis=1).max()) if sp.issparse(coef) else np.linalg.norm(coef, axis=1).max()
-        )
+        if sp.issparse(coef):  # of millions of rows, only those that have something
+            filled = np.flatnonzero(coef.indptr[1:] > coef.indptr[:-1])
+            size = np.sqrt(np.add.reduceat(coef.data**2, coef.indptr[filled]).max(initial=0.0)) if len(filled) else 0.0
+        else:
+            size = np.linalg.norm(coef, axis=1).max()
         error = kernels.float32_error(vectors, np.arange(vectors.shape[0]), kernel) * size
         return "float64" if 10 * error > self.tol * abs(self.rho_) else "float32"
 

@@ -116,7 +116,7 @@ class PairwiseSVC(CodeClassifier):
     dual_coef_ : sparse CSR array of shape (n_pairs, n_SV)
         Coefficients, label times dual variable.
     intercept_ : ndarray of shape (n_pairs,)
-        Biases.
+        Biases; where an interval of them is optimal (small C, balanced weights), its middle.
     coef_ : ndarray of shape (n_pairs, n_features)
         Weight vectors for the linear kernel.
     gamma_ : float or ndarray of shape (n_features,)
@@ -318,7 +318,7 @@ class OneVsRestSVC(CodeClassifier):
     dual_coef_ : sparse CSR array of shape (n_machines, n_SV)
         Coefficients, label times dual variable.
     intercept_ : ndarray of shape (n_machines,)
-        Biases.
+        Biases; where an interval of them is optimal (small C, balanced weights), its middle.
     coef_ : ndarray of shape (n_machines, n_features)
         Weight vectors for the linear kernel.
     gamma_ : float or ndarray of shape (n_features,)
