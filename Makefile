@@ -6,12 +6,14 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test bench lint format clean
+.PHONY: help demo test test-matrix test-oldest bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo     build, then train on handwritten digits next to scikit-learn's SVC"
 	@echo "make test     build, then run the tests           (ARGS='-k name' runs some of them)"
+	@echo "make test-matrix   some tests again on other instruction sets, BLAS kernels, threads and seeds"
+	@echo "make test-oldest   some tests with the oldest packages that are declared"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
 	@echo "make lint     check style and formatting          make format   mend them"
 	@echo "make clean    remove the environment and all that was built"
@@ -21,6 +23,14 @@ demo: $(VENV)/built $(VENV)/extra-report
 
 test: $(VENV)/built $(VENV)/extra-test
 	$(PY) -m pytest -n 2 $(ARGS)
+
+test-matrix: $(VENV)/built $(VENV)/extra-test
+	@PYTHON=$(PY) .ci/matrix $(ARGS)
+
+# What leans on other packages; docs/deploy.md is about an extra. Old packages meet new ones here, and their deprecations are not ours.
+test-oldest: $(VENV)/oldest/built
+	$(VENV)/oldest/bin/python -m pytest -n 2 -p no:cacheprovider -W ignore::DeprecationWarning \
+	  tests/test_manifold.py tests/test_grnn.py tests/test_readme.py tests/test_displays.py -k 'not demo and not deploy' $(ARGS)
 
 bench: $(VENV)/built $(VENV)/extra-bench
 	$(PY) -m benchmarks.run $(ARGS)
@@ -74,6 +84,15 @@ $(VENV)/built: $(SOURCES) | $(VENV)/tools
 	$(check-tools)
 	@echo "Building polymargin ..."
 	@$(PIP) --no-build-isolation .
+	@touch $@
+
+$(VENV)/oldest/built: $(VENV)/built
+	@echo "Making the environment $(VENV)/oldest with the oldest packages ..."
+	@$(PYTHON) -m venv $(VENV)/oldest
+	@$(call list,[r.replace('>=','==') + '.*' for r in p['project']['dependencies'] + p['project']['optional-dependencies']['report']]) >$@.txt
+	@$(PY) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir $(VENV)/oldest/wheel .
+	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps $(VENV)/oldest/wheel/*.whl
+	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet -r $@.txt pytest pytest-xdist cvxpy clarabel
 	@touch $@
 
 $(VENV)/extra-%: pyproject.toml | $(VENV)/tools

@@ -75,9 +75,11 @@ def test_a_grown_core_set_is_within_the_gap_of_a_conic_solver(growing, code, int
     a = dense_alpha(model, len(y))
     assert a.sum() == pytest.approx(1) and a.min() >= 0
     assert a @ Q @ a == pytest.approx(-model.dual_objective_, rel=1e-6)
-    # P is minimised over finitely many rho: never below the true value, and hardly above.
-    best = core_primal(a, Q, ridge)
-    assert best * (1 + 1e-6 * np.sign(-best)) - 1e-7 * optimum <= model.primal_objective_ <= best + 1e-4 * abs(best)
+    # P is minimised over finitely many rho: never below the true value, and hardly above. The rounding of float32 kernel
+    # values enters P - D four times; as much is added to P, so that P may be off by both.
+    best, rounding = core_primal(a, Q, ridge), 8 * np.finfo(np.float32).eps
+    assert best * (1 + 1e-6 * np.sign(-best)) - 1e-7 * optimum <= model.primal_objective_
+    assert model.primal_objective_ <= best + 1e-4 * abs(best) + rounding
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -141,8 +143,9 @@ def test_the_seed_decides_and_threads_do_not(growing, seed):
     a, b = (CoreVectorSVC(C=10.0, random_state=seed, n_jobs=j).fit(X, y) for j in (1, 2))
     np.testing.assert_array_equal(a.support_, b.support_)
     np.testing.assert_array_equal(a.dual_coef_.data, b.dual_coef_.data)
-    c = CoreVectorSVC(C=10.0, random_state=seed + 1).fit(X, y)
-    assert len(a.support_) != len(c.support_) or np.any(a.support_ != c.support_)
+    # Another seed may grow the same core set, but not all of them do so by the same steps.
+    others = [CoreVectorSVC(C=10.0, random_state=seed + k).fit(X, y) for k in range(1, 6)]
+    assert not all(np.array_equal(a.dual_coef_.data, c.dual_coef_.data) for c in others)
 
 
 def test_the_ball_test_ends_early_and_says_so(seed):

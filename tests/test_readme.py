@@ -27,6 +27,8 @@ PYTHON = [(document, code) for document in DOCUMENTS for code in blocks(document
 
 @pytest.mark.parametrize("document, code", PYTHON, ids=[f"{d}-{i}" for i, (d, _) in enumerate(PYTHON)])
 def test_python_blocks_run(document, code, capsys):
+    for version in re.findall(r"needs scikit-learn ([\d.]+)$", code, re.MULTILINE):
+        pytest.importorskip("sklearn", minversion=version)
     exec(compile(code, document, "exec"), {"__name__": "__main__"})
     # A comment after a print is what it prints.
     said = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
