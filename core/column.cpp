@@ -459,7 +459,7 @@ void Column<T>::leave_stage(ColumnSolution& out) {
   n_iter_ += steps_.n_iter();
   in_stage_ = false;
   const DenseQp<T>& q = steps_.qp;
-  std::vector<double> y, upper;  // of the stage
+  std::vector<double> y, upper;         // of the stage
   double norm = 0, moved = 0, sum = 0;  // squares of w and of its change; the sum of b in the stage
   out.dual = 0;
   for (std::size_t k = 0; k < b_.size(); ++k) {

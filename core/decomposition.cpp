@@ -282,7 +282,8 @@ class Decomposition {
     std::vector<double> r;
     for (std::size_t g = 0; g + 1 < groups_.size(); ++g) {
       Level level;
-      for (Index k = groups_[g]; k < groups_[g + 1]; ++k) level.see(can_grow(active_[k]), can_fall(active_[k]), slope(k));
+      for (Index k = groups_[g]; k < groups_[g + 1]; ++k)
+        level.see(can_grow(active_[k]), can_fall(active_[k]), slope(k));
       r.push_back(level.value());
     }
     return r;

@@ -336,8 +336,7 @@ template <class T>
 T dot(const T* x, const T* y, Index n) {
   V<T> a = V<T>{}, b = V<T>{};
   Index k = 0;
-  for (; k + 2 * W<T> <= n; k += 2 * W<T>)
-    a += load(x + k) * load(y + k), b += load(x + k + W<T>) * load(y + k + W<T>);
+  for (; k + 2 * W<T> <= n; k += 2 * W<T>) a += load(x + k) * load(y + k), b += load(x + k + W<T>) * load(y + k + W<T>);
   a += b;
   T sum = T(0);
   for (int l = 0; l < W<T>; ++l) sum += a[l];
@@ -368,8 +367,8 @@ void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>, pair_second<T>, pair_step<T>,
-                            add_rows<T>,   margins<T>, worst_example<T>, own_scores<T>,   shift<T>,
+constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,        pair_second<T>, pair_step<T>,
+                            add_rows<T>,  margins<T>,    worst_example<T>, own_scores<T>,  shift<T>,
                             dot<T>,       axpy<T>,       rotate<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;

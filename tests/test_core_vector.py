@@ -75,8 +75,8 @@ def test_a_grown_core_set_is_within_the_gap_of_a_conic_solver(growing, code, int
     a = dense_alpha(model, len(y))
     assert a.sum() == pytest.approx(1) and a.min() >= 0
     assert a @ Q @ a == pytest.approx(-model.dual_objective_, rel=1e-6)
-    # P is minimised over finitely many rho: never below the true value, and hardly above. The rounding of float32 kernel
-    # values enters P - D four times; as much is added to P, so that P may be off by both.
+    # P is minimized over finitely many rho: never below the true value, and hardly above. The rounding of float32
+    # kernel values enters P - D four times; as much is added to P, so that P may be off by both.
     best, rounding = core_primal(a, Q, ridge), 8 * np.finfo(np.float32).eps
     assert best * (1 + 1e-6 * np.sign(-best)) - 1e-7 * optimum <= model.primal_objective_
     assert model.primal_objective_ <= best + 1e-4 * abs(best) + rounding

@@ -15,11 +15,11 @@ inline bool entropy_moves(double t, double slope) { return slope < 0 ? t < kFull
 template <class T>
 struct EntropyQp {
   Index m = 0;
-  const T* Q = nullptr;                // m x m
-  std::vector<T> G, diagonal;          // Qa - g, and the diagonal of Q
-  std::vector<double> a, u;            // 0 < a < u
-  std::vector<double> t;               // a = u / (1 + exp(-t)), kept since a alone loses t near the bounds
-  std::vector<Index> groups;           // offsets of the groups with a sum constraint each; empty: none
+  const T* Q = nullptr;        // m x m
+  std::vector<T> G, diagonal;  // Qa - g, and the diagonal of Q
+  std::vector<double> a, u;    // 0 < a < u
+  std::vector<double> t;       // a = u / (1 + exp(-t)), kept since a alone loses t near the bounds
+  std::vector<Index> groups;   // offsets of the groups with a sum constraint each; empty: none
   const T* row(Index i) const { return Q + i * m; }
 };
 

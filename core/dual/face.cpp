@@ -9,11 +9,12 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kStopEvery = 16;  // steps between two looks at the clock
-constexpr int kRepairs = 3;       // of a factor that has lost its digits
+constexpr Index kStopEvery = 16;     // steps between two looks at the clock
+constexpr int kRepairs = 3;          // of a factor that has lost its digits
 constexpr double kSumError = 1e-12;  // of a group, relative to its variables
 constexpr Index kMostFree = 2048, kMostGroups = 64;
-constexpr std::size_t kBlock = 5, kShare = 16;  // variables set free together: at least, and as a share of the free ones
+constexpr std::size_t kBlock = 5,
+                      kShare = 16;  // variables set free together: at least, and as a share of the free ones
 // Of the largest diagonal element: what keeps the factor of a singular matrix positive, more than rounding its values
 // to T takes away.
 template <class T>
@@ -54,8 +55,7 @@ void Factor::forward(double* x) const {
 
 void Factor::backward(double* x) const {
   const Steps<double>& pass = steps<double>();
-  for (Index k = n_ - 1; k >= 0; --k)
-    x[k] = (x[k] - pass.dot(column(k) + k + 1, x + k + 1, n_ - k - 1)) / column(k)[k];
+  for (Index k = n_ - 1; k >= 0; --k) x[k] = (x[k] - pass.dot(column(k) + k + 1, x + k + 1, n_ - k - 1)) / column(k)[k];
 }
 
 bool Factor::append(const double* row, double diagonal, Index group) {
@@ -229,7 +229,7 @@ bool Face<T>::kept_sums() const {
 template <class T>
 double Face<T>::see_levels() {
   std::vector<Level> levels(std::max<Index>(qp_->n_groups(), 1));
-  for (Index i = 0; i < qp_->size(); ++i) 
+  for (Index i = 0; i < qp_->size(); ++i)
     levels[qp_->group_of[i]].see(qp_->can_grow(i), qp_->can_fall(i), qp_->gradient[i]);
   level_.clear(), n_free_.clear();
   for (const Level& l : levels) level_.push_back(l.value()), n_free_.push_back(l.n_free);

@@ -71,12 +71,12 @@ class Face {
   std::vector<Index> free_;  // in the order of the factor
   std::vector<char> is_free_;
   std::vector<double> d_, lambda_, row_, small_;
-  std::vector<double> old_z_, old_g_;  // the last point whose gradient is known for all variables
+  std::vector<double> old_z_, old_g_;    // the last point whose gradient is known for all variables
   std::vector<double> safe_z_, safe_g_;  // the last one of them whose sums are right
-  std::vector<double> level_;          // multiplier of each group there
-  std::vector<double> sum_, excess_;   // of z in each group at the start, and what rounding has added since
-  std::vector<Index> n_free_;          // in each group
-  double work_ = 0, gain_ = 0;  // gain_: fall of the objective since the worst were last set free
+  std::vector<double> level_;            // multiplier of each group there
+  std::vector<double> sum_, excess_;     // of z in each group at the start, and what rounding has added since
+  std::vector<Index> n_free_;            // in each group
+  double work_ = 0, gain_ = 0;           // gain_: fall of the objective since the worst were last set free
   Index n_steps_ = 0;
   bool lost_ = false;
 };

@@ -45,9 +45,7 @@ struct Pair {
 };
 
 // A step to a bound lands on it exactly: z + (high - z) may differ from high by a rounding error.
-double moved(double z, double s, double low, double high) {
-  return s >= high - z ? high : s <= low - z ? low : z + s;
-}
+double moved(double z, double s, double low, double high) { return s >= high - z ? high : s <= low - z ? low : z + s; }
 
 }  // namespace
 
@@ -167,8 +165,8 @@ bool PairSteps<T>::group_step() {
   const Index j = best.at;
   if (j < 0) return false;
   // The kernel's part is never negative: the ridges are left where rounding of large values says otherwise.
-  const double quad = std::max({double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(qp.value(i, j)),
-                                qp.ridge[i] + qp.ridge[j], kTiny});
+  const double quad = std::max(
+      {double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(qp.value(i, j)), qp.ridge[i] + qp.ridge[j], kTiny});
   const double t = std::min({(double(G_[j]) - double(gi)) / quad, qp.high[i] - qp.z[i], qp.z[j] - qp.low[j]});
   set(i, moved(qp.z[i], t, qp.low[i], qp.high[i]));
   set(j, moved(qp.z[j], -t, qp.low[j], qp.high[j]));
@@ -191,16 +189,22 @@ bool PairSteps<T>::box_step() {
   Pick best;
   for (Index p = 0; p < qp.parts(); ++p) {
     const Index at = qp.first[p];
-    const Pick pick =
-        steps<T>().box_second(G_.data() + at, qp.row(i, p), T(si), inside ? T(1 / q) : T(0), up_.data() + at,
-                              down_.data() + at, diagonal_.data() + at, qp.sizes[p]);
+    const Pick pick = steps<T>().box_second(G_.data() + at, qp.row(i, p), T(si), inside ? T(1 / q) : T(0),
+                                            up_.data() + at, down_.data() + at, diagonal_.data() + at, qp.sizes[p]);
     if (pick.at >= 0 && pick.key > best.key) best = pick, best.at += at;
   }
   up_[i] = up, down_[i] = down;
   if (best.at >= 0) {
     j = best.at;
-    Pair pair{G_[i], G_[j], q, std::max<double>(diagonal_[j], kTiny), qp.value(i, j), low, high,
-              qp.low[j] - qp.z[j], qp.high[j] - qp.z[j]};
+    Pair pair{G_[i],
+              G_[j],
+              q,
+              std::max<double>(diagonal_[j], kTiny),
+              qp.value(i, j),
+              low,
+              high,
+              qp.low[j] - qp.z[j],
+              qp.high[j] - qp.z[j]};
     pair.solve();
     si = pair.x, sj = pair.z;
   }

@@ -1,0 +1,57 @@
+"""All free variables at once (core/dual/face.hpp): large C, several sums."""
+
+import numpy as np
+import pytest
+
+from oracles import rbf
+from polymargin import JointSVC, PairwiseSVC, _core
+
+
+def overlapping(n, seed, d=4):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, d)) + 0.5 * (2 * y - 1)[:, None] * (np.arange(d) == 0), y
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.25])
+@pytest.mark.parametrize("C", [1e3, 1e5])
+def test_steps_do_not_grow_with_C(C, gamma, seed):
+    """Pair steps alone take millions here; the conditions are those of the model, recomputed."""
+    X, y = overlapping(400, seed)
+    model = PairwiseSVC(C=C, gamma=gamma, tol=1e-5).fit(X, y)
+    assert model.status_ == "solved" and model.n_iter_ < 100 * len(y)
+    sign, z = 2.0 * y - 1, np.zeros(len(y))
+    z[model.support_] = model.dual_coef_.toarray()[0]
+    assert abs(z.sum()) < 1e-9 * np.abs(z).sum()
+    assert np.all(z * sign >= 0) and np.all(z * sign <= C)
+    g = rbf(X, X, gamma) @ z - sign
+    low, high = np.where(sign > 0, 0, -C), np.where(sign > 0, C, 0)
+    assert g[z > low].max() - g[z < high].min() < 2e-5
+    assert model.duality_gap_ < 1e-6
+
+
+@pytest.mark.parametrize("intercept", ["none", "exact"])
+def test_scatter_at_large_C(intercept, seed):
+    X, y = overlapping(300, seed)
+    model = JointSVC("scatter", C=1e4, gamma=0.1, intercept=intercept, tol=1e-5).fit(X, y)
+    assert model.status_ == "solved" and model.duality_gap_ < 1e-5
+
+
+@pytest.mark.parametrize("n_groups", [1, 3, 20])
+def test_sums_and_optimum_of_dense_programs(n_groups, rng):
+    """min 1/2 a'Qa - p'a over boxes and sums, condition number 1e6: no feasible direction goes down by more than tol."""
+    m = 120
+    A = rng.normal(size=(m, m)) * np.logspace(0, -3, m)
+    Q, p, upper = np.ascontiguousarray(A @ A.T), rng.normal(size=m), rng.uniform(1, 1e4, m)
+    offsets = np.linspace(0, m, n_groups + 1).astype(np.int64)
+    start = 0.3 * upper
+    a = _core.solve_qp(Q, p, upper, offsets, start, 1e-8, 200_000)
+    assert np.all(a >= 0) and np.all(a <= upper)
+    g = Q @ a - p
+    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+        part = slice(first, last)
+        assert a[part].sum() == pytest.approx(start[part].sum(), rel=1e-11)
+        grow, fall = a[part] < upper[part], a[part] > 0
+        # Rounding of g: entries of Q a of the size of |Q| |a|, to 16 digits.
+        noise = 1e-15 * float((np.abs(Q) @ a).max())
+        assert g[part][fall].max() - g[part][grow].min() <= 1e-8 + 4 * noise
