@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from oracles import rbf
+
 from polymargin import JointSVC, PairwiseSVC, _core
 
 
@@ -39,7 +39,7 @@ def test_scatter_at_large_C(intercept, seed):
 
 @pytest.mark.parametrize("n_groups", [1, 3, 20])
 def test_sums_and_optimum_of_dense_programs(n_groups, rng):
-    """min 1/2 a'Qa - p'a over boxes and sums, condition number 1e6: no feasible direction goes down by more than tol."""
+    """min 1/2 a'Qa - p'a over boxes and sums, condition number 1e6: no feasible way goes down by more than tol."""
     m = 120
     A = rng.normal(size=(m, m)) * np.logspace(0, -3, m)
     Q, p, upper = np.ascontiguousarray(A @ A.T), rng.normal(size=m), rng.uniform(1, 1e4, m)
