@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 
+#include "column_bias.hpp"
+
 namespace polymargin {
 
 namespace {
@@ -58,6 +60,7 @@ class Path {
     qp_ = std::make_unique<ClassQp>(std::move(parts));
     test_ = ranges({fold.test.begin(), fold.test.end()});
     for (Index k = 0; k < qp_->size(); ++k) qp_->linear[k] = sign_[k];
+    upper_.resize(sign_.size());
   }
 
   // Solves for the k-th C. A solution at the bounds scales with C, one inside them stays.
@@ -70,6 +73,7 @@ class Path {
     const std::vector<double> old_ridge = q.ridge;
     for (Index i = 0; i < q.size(); ++i) {
       const double most = p_.squared ? infinity : C * weight_[i];
+      upper_[i] = most;
       (sign_[i] > 0 ? q.high : q.low)[i] = sign_[i] > 0 ? most : -most;
       q.ridge[i] = p_.squared ? 1 / (C * weight_[i]) : 0;
     }
@@ -90,12 +94,12 @@ class Path {
 
   double violation() const { return qp_->violation(); }
 
-  // f = K z + b of the test rows; b is minus the multiplier.
+  // f = K z + b of the test rows.
   void scores(double* f) {
     rows_.clear(), coef_.clear();
     for (Index k = 0; k < qp_->size(); ++k)
       if (qp_->z[k] != 0) rows_.push_back(K_ + index_[k] * n_), coef_.push_back(qp_->z[k]);
-    const double b = -qp_->multipliers()[0];
+    const double b = p_.squared ? -qp_->multipliers()[0] : box_bias(sign_, upper_, qp_->G);
     std::vector<const double*> shifted(rows_.size());
     for (const ClassQp::Part& part : test_) {
       std::fill_n(f + part.at, part.size, b);
@@ -113,7 +117,7 @@ class Path {
   std::vector<Index> index_;  // the row of each variable
   std::vector<double> copy_;
   std::unique_ptr<ClassQp> qp_;
-  std::vector<double> sign_, weight_, coef_;
+  std::vector<double> sign_, weight_, upper_, coef_;
   std::vector<const double*> rows_;
   std::vector<ClassQp::Part> test_;
 };

@@ -1,8 +1,11 @@
 #include "column.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
+#include <limits>
 
+#include "column_bias.hpp"
 #include "tile.hpp"
 
 namespace polymargin {
@@ -11,6 +14,15 @@ namespace {
 
 constexpr Index kStrip = 256;      // rows computed together
 constexpr Index kIdleStages = 50;  // without progress
+constexpr double kSampleTol = 0.05;
+
+Index full_sample(Index m) { return std::max(kFirstSet, m / 16); }
+
+struct Stopwatch {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begun = Clock::now();
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begun).count(); }
+};
 
 // Room for n values; a vector that only grows is not filled anew.
 template <class T>
@@ -19,9 +31,11 @@ T* room(std::vector<T>& v, Index n) {
   return v.data();
 }
 
-// Bias, objectives and violation from the variables of a whole column and their gradient Kb + Rb - y.
-void certify(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
-             const std::vector<double>& b, const std::vector<double>& g, ColumnSolution& out) {
+// The bias that goes with variables and their gradient Kb + Rb - y, where all variables that are not among these stay.
+// Without upper bounds it is the mean over the variables above zero, all of which are free.
+double best_bias(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& b,
+                 const std::vector<double>& g, double sum_b) {
+  if (std::all_of(upper.begin(), upper.end(), [](double u) { return u < kBlocked; })) return box_bias(y, upper, g, sum_b);
   double sum = 0, low = kBlocked, high = -kBlocked;
   Index n_free = 0;
   for (std::size_t k = 0; k < y.size(); ++k) {
@@ -30,25 +44,53 @@ void certify(const std::vector<double>& y, const std::vector<double>& upper, con
     if (grow) low = std::min(low, g[k]);
     if (fall) high = std::max(high, g[k]);
   }
-  out.violation = std::max(high - low, 0.0);
   const bool none_grow = low >= kBlocked, none_fall = high <= -kBlocked;
-  out.bias = n_free      ? -sum / double(n_free)
-             : none_grow ? (none_fall ? 0 : -high)
-             : none_fall ? -low
-                         : -0.5 * (low + high);
-  out.primal = out.dual = 0;
+  return n_free      ? -sum / double(n_free)
+         : none_grow ? (none_fall ? 0 : -high)
+         : none_fall ? -low
+                     : -0.5 * (low + high);
+}
+
+// Violation and losses of the variables of a whole column at out.bias. Where the gradient of variable k is known up to
+// off * reach[k] only, they are upper bounds.
+void add_losses(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
+                const std::vector<double>& b, const std::vector<double>& g, double off,
+                const std::vector<double>& reach, ColumnSolution& out) {
+  double low = kBlocked, high = -kBlocked;
   for (std::size_t k = 0; k < y.size(); ++k) {
-    const double slack = std::max(y[k] * (ridge[k] * b[k] - g[k] - out.bias), 0.0);  // 1 - y f
-    out.dual += 0.5 * b[k] * (y[k] - g[k]);
-    out.primal += 0.5 * b[k] * (y[k] + g[k] - ridge[k] * b[k]);
+    const double wrong = off > 0 ? off * reach[k] : 0;
+    if (b[k] < (y[k] > 0 ? upper[k] : 0)) low = std::min(low, g[k] - wrong);
+    if (b[k] > (y[k] > 0 ? 0 : -upper[k])) high = std::max(high, g[k] + wrong);
+    const double slack = std::max(y[k] * (ridge[k] * b[k] - g[k] - out.bias) + wrong, 0.0);  // 1 - y f
     if (upper[k] > 0) out.primal += ridge[k] > 0 ? 0.5 * slack * slack / ridge[k] : upper[k] * slack;
   }
+  out.violation = std::max(high - low, 0.0);
+  // No comparison finds a violation among numbers that are not finite.
+  if (!std::isfinite(out.primal - out.dual)) out.violation = std::numeric_limits<double>::infinity();
+}
+
+void store(const std::vector<Index>& rows, const std::vector<double>& b, ColumnSolution& out) {
+  out.at.clear(), out.b.clear();
+  for (std::size_t k = 0; k < b.size(); ++k)
+    if (b[k] != 0) out.at.push_back(rows[k]), out.b.push_back(b[k]);
+}
+
+// Bias, objectives and violation of a whole column.
+void certify(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& ridge,
+             const std::vector<double>& b, const std::vector<double>& g, ColumnSolution& out) {
+  out.bias = best_bias(y, upper, b, g, 0);
+  out.primal = out.dual = 0;
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    out.dual += 0.5 * b[k] * (y[k] - g[k]);
+    out.primal += 0.5 * b[k] * (y[k] + g[k] - ridge[k] * b[k]);
+  }
+  add_losses(y, upper, ridge, b, g, 0, {}, out);
 }
 
 }  // namespace
 
 std::vector<Index> first_rows(Index m, Index most) {
-  const Index take = std::min(std::max(kFirstSet, m / 16), most), step = std::max<Index>(1, (m + take - 1) / take);
+  const Index take = std::min(full_sample(m), most), step = std::max<Index>(1, (m + take - 1) / take);
   std::vector<Index> rows;
   for (Index k = 0; k < m; k += step) rows.push_back(k);
   return rows;
@@ -62,8 +104,9 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   set_start(at, b);
   const Span<const Index> entries = p.column(column);
   const Index m = static_cast<Index>(row_.size());
-  active_ = false, n_iter_ = 0;
+  active_ = in_stage_ = spent_ = has_found_ = false, n_iter_ = 0, row_seconds_ = 0;
   if (shared.gram.values || (!shared.own.empty() && entries.size == 2 && m <= kWholePair)) {
+    if (shared.hurry && shared.gram.values && m > 4 * kHurry && at.size == 0) start_from_sample();
     smo_.problem.clear();
     shared.gram.values ? hold_all() : hold_pair(column);
     BinaryProblem<T>& q = smo_.problem;
@@ -71,6 +114,7 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
     q.linear.resize(m);
     for (Index k = 0; k < m; ++k) q.linear[k] = -y_[k];
     smo_.begin();
+    if (n_iter_ > 0) smo_.finish(), record();
     return;
   }
   active_ = true;
@@ -158,26 +202,71 @@ void Column<T>::hold_pair(Index column) {
 }
 
 template <class T>
-ColumnSolution Column<T>::solution(double tol) {
+ColumnSolution Column<T>::solution(double tol, bool at_once) {
   ColumnSolution out;
   if (active_) {
-    if (in_stage_) close_stage();
-    closed(tol);
-    certify(y_, upper_, ridge_, b_, g_, out);
+    if (in_stage_ && at_once)
+      leave_stage(out);
+    else {
+      if (in_stage_) close_stage();
+      closed(tol);
+      certify(y_, upper_, ridge_, b_, g_, out);
+    }
     out.n_iter = n_iter_;
-    out.status = out.violation <= tol                        ? Status::solved
-                 : stage_status_ == Status::stalled || over_ ? Status::stalled
-                                                             : Status::max_iter;
+    out.status = out.violation <= tol                                        ? Status::solved
+                 : !spent_ && (stage_status_ == Status::stalled || over_) ? Status::stalled
+                                                                          : Status::max_iter;
   } else {
     smo_.finish();
     b_ = smo_.problem.b;
     certify(y_, upper_, ridge_, b_, smo_.gradient(), out);
-    out.n_iter = smo_.n_iter();
-    out.status = smo_.status();
+    out.n_iter = n_iter();
+    out.status = smo_.status() == Status::solved && !(out.violation <= tol) ? Status::stalled : smo_.status();
   }
-  for (std::size_t k = 0; k < b_.size(); ++k)
-    if (b_[k] != 0) out.at.push_back(row_[k]), out.b.push_back(b_[k]);
+  const bool end = out.status == Status::solved || !has_found_ || found_.primal >= out.primal;
+  if (end)
+    store(row_, b_, out);
+  else {  // the model is the best one there was, and the bound, too
+    out.at = std::move(found_.at), out.b = std::move(found_.b);
+    out.bias = found_.bias, out.primal = found_.primal, out.violation = found_.violation;
+  }
+  if (has_found_) out.dual = std::max(out.dual, found_.dual);
   return out;
+}
+
+// Whether what there is, whose gradient is exact, is the best so far.
+template <class T>
+void Column<T>::record() {
+  ColumnSolution now;
+  certify(y_, upper_, ridge_, b_, active_ ? g_ : smo_.gradient(), now);
+  const double dual = has_found_ ? std::max(found_.dual, now.dual) : now.dual;
+  if (!has_found_ || now.primal < found_.primal) store(row_, b_, now), found_ = std::move(now), has_found_ = true;
+  found_.dual = dual;
+}
+
+// Held values and little time: the first steps are on a few rows.
+template <class T>
+void Column<T>::start_from_sample() {
+  const std::vector<Index> rows = first_rows(static_cast<Index>(row_.size()), kHurry);
+  const std::size_t s = rows.size();
+  room(square_, static_cast<Index>(s * s) + kLanes);
+  BinaryProblem<T>& q = smo_.problem;
+  q.clear();
+  for (std::size_t k = 0; k < s; ++k) {
+    const Index v = rows[k];
+    for (std::size_t l = 0; l < s; ++l)
+      square_[k * s + l] = shared_->gram.values[row_[v] * shared_->gram.ld + row_[rows[l]]];
+    q.y.push_back(y_[v]), q.upper.push_back(upper_[v]), q.ridge.push_back(ridge_[v]);
+    q.diagonal.push_back(diagonal_[v]), q.linear.push_back(-y_[v]);
+  }
+  q.b.assign(s, 0);
+  q.sizes = {static_cast<Index>(s)};
+  q.blocks = {{square_.data(), static_cast<Index>(s)}};
+  smo_.begin();
+  smo_.run(kSampleTol, kSampleTol, 20 * static_cast<Index>(s), [] { return true; });
+  smo_.finish();
+  n_iter_ = smo_.n_iter();
+  for (std::size_t k = 0; k < s; ++k) b_[rows[k]] = q.b[k];
 }
 
 // --- the active set ---
@@ -198,10 +287,11 @@ void Column<T>::first_set() {
   for (Index k = 0; k < m; ++k)
     if (b_[k] != 0) used.push_back(k), change.push_back(b_[k]);
   add_to_gradient(used, change);
-  const std::vector<Index> first = first_rows(m, most());
+  n_sample_ = shared_->hurry && used.empty() ? kHurry : full_sample(m);
+  const std::vector<Index> first = first_rows(m, std::min(n_sample_, most()));
   set_.clear(), n_used_ = 0;
   std::set_union(first.begin(), first.end(), used.begin(), used.end(), std::back_inserter(set_));
-  from_sample_ = shared_->sample.values && m == p_->rows() && used.empty();
+  from_sample_ = shared_->sample.values && m == p_->rows() && used.empty() && n_sample_ == full_sample(m);
   in_stage_ = over_ = false;
   n_stages_ = n_idle_ = 0;
   best_ = closest_ = kBlocked;
@@ -241,11 +331,21 @@ bool Column<T>::closed(double tol) {
   else if (++n_idle_ >= kIdleStages)
     return over_ = true;
   best_ = std::min(best_, objective), closest_ = std::min(closest_, violation_);
+  std::vector<Index> used, low_ones, high_ones;  // the latter two violate the conditions
+  if (n_sample_ < full_sample(m)) {              // before them, more rows of any kind
+    n_sample_ = std::min(4 * n_sample_, full_sample(m));
+    std::vector<Index> more;
+    for (Index k : first_rows(m, std::min(n_sample_, most())))
+      if (b_[k] == 0) more.push_back(k);
+    for (Index k = 0; k < m; ++k)
+      if (b_[k] != 0) used.push_back(k);
+    set_active(used, {&more});
+    return false;
+  }
   const double middle = level();
   auto excess = [&](Index k) {
     return std::max(can_grow(k) ? middle - g_[k] : -kBlocked, can_fall(k) ? g_[k] - middle : -kBlocked);
   };
-  std::vector<Index> used, low_ones, high_ones;  // the latter two violate the conditions
   for (Index k = 0; k < m; ++k) {
     if (excess(k) > 0.4 * tol)
       (g_[k] < middle ? low_ones : high_ones).push_back(k);
@@ -267,16 +367,21 @@ bool Column<T>::closed(double tol) {
   keep(high_ones, std::max(room / 2, room - n_low), excess);
   keep(used, most() - static_cast<Index>(low_ones.size() + high_ones.size()),
        [&](Index k) { return (can_grow(k) && can_fall(k) ? 1e6 : 0) + excess(k); });
-  set_ = used, n_used_ = static_cast<Index>(used.size());
-  for (const std::vector<Index>* ones : {&low_ones, &high_ones}) set_.insert(set_.end(), ones->begin(), ones->end());
-  std::sort(set_.begin(), set_.begin() + n_used_), std::sort(set_.begin() + n_used_, set_.end());
+  set_active(used, {&low_ones, &high_ones});
   return false;
+}
+
+template <class T>
+void Column<T>::set_active(const std::vector<Index>& used, const std::vector<const std::vector<Index>*>& others) {
+  set_ = used, n_used_ = static_cast<Index>(used.size());
+  for (const std::vector<Index>* ones : others) set_.insert(set_.end(), ones->begin(), ones->end());
+  std::sort(set_.begin(), set_.begin() + n_used_), std::sort(set_.begin() + n_used_, set_.end());
 }
 
 template <class T>
 void Column<T>::open_stage(double tol) {
   const std::size_t s = set_.size();
-  stage_tol_ = std::max(0.7 * tol, n_stages_ == 0 ? 0.05 : 0.05 * violation_);
+  stage_tol_ = std::max(0.7 * tol, n_stages_ == 0 ? kSampleTol : 0.05 * violation_);
   const bool given = from_sample_ && n_stages_ == 0;
   if (!given) fill_square();
   const T* values = given ? shared_->sample.values : square_.data();
@@ -305,6 +410,7 @@ void Column<T>::open_stage(double tol) {
 template <class T>
 void Column<T>::fill_square() {
   const Index s = static_cast<Index>(set_.size());
+  const Stopwatch watch;
   room(square_, s * s + kLanes);
   std::vector<Index> at(s), data(s), missing, wanted;
   for (Index k = 0; k < s; ++k) at[k] = place(set_[k]), data[k] = data_[set_[k]];
@@ -335,6 +441,7 @@ void Column<T>::fill_square() {
   fill(0, n_used_);
   fill(n_used_, s);
   tile_ops<T>().transpose(square_.data() + n_used_, s, n_used_, s - n_used_, square_.data() + n_used_ * s, s);
+  if (row_seconds_ == 0) row_seconds_ = watch.seconds() / double(s) * (double(b_.size()) / double(s));
 }
 
 template <class T>
@@ -360,6 +467,39 @@ void Column<T>::close_stage() {
   }
   over_ = stage_status_ == Status::stalled && n_iter_ > 0 && changed.empty();
   add_to_gradient(changed, change);
+  record();
+}
+
+// The end of a stage without time for its kernel rows. The other variables' gradients are those before the stage, off by
+// the change of w times the length of their row, |f - f_before| <= ||w - w_before|| sqrt(k(x, x)), which bounds the
+// primal objective and the violation. The rows of the stage say what the bias is: they are a sample at first, and later
+// all rows that have or want a coefficient.
+template <class T>
+void Column<T>::leave_stage(ColumnSolution& out) {
+  smo_.finish();
+  n_iter_ += smo_.n_iter();
+  in_stage_ = false;
+  const BinaryProblem<T>& q = smo_.problem;
+  double norm = 0, moved = 0, sum = 0;  // squares of w and of its change; the sum of b in the stage
+  out.dual = 0;
+  for (std::size_t k = 0; k < b_.size(); ++k) {
+    norm += b_[k] * (y_[k] + g_[k] - ridge_[k] * b_[k]);
+    out.dual += 0.5 * b_[k] * (y_[k] - g_[k]);
+  }
+  std::vector<double> reach(b_.size());
+  for (std::size_t k = 0; k < b_.size(); ++k) reach[k] = std::sqrt(std::max(diagonal_[k], 0.0));
+  for (std::size_t k = 0; k < set_.size(); ++k) {
+    const Index v = set_[k];
+    const double now = smo_.gradient()[k], before = g_[v], d = q.b[k] - b_[v];
+    out.dual -= 0.5 * d * (now + before);
+    moved += d * (now - before - ridge_[v] * d);
+    norm += d * (2 * (y_[v] + before - ridge_[v] * b_[v]) + now - before - ridge_[v] * d);
+    sum += q.b[k];
+    b_[v] = q.b[k], g_[v] = now, reach[v] = 0;
+  }
+  out.bias = best_bias(q.y, q.upper, q.b, smo_.gradient(), sum);
+  out.primal = 0.5 * norm;
+  add_losses(y_, upper_, ridge_, b_, g_, std::sqrt(std::max(moved, 0.0)), reach, out);
 }
 
 // --- kernel rows: of the cache that columns share, or kept here ---
@@ -419,6 +559,7 @@ void Column<T>::release(const std::vector<const T*>& rows) {
 template <class T>
 void Column<T>::add_to_gradient(const std::vector<Index>& changed, const std::vector<double>& change) {
   const Index m = static_cast<Index>(b_.size()), n = static_cast<Index>(changed.size());
+  const Stopwatch watch;
   std::vector<const T*> rows;
   for (Index r = 0; r < n; r += strip()) {
     const Index h = std::min(strip(), n - r);
@@ -433,6 +574,7 @@ void Column<T>::add_to_gradient(const std::vector<Index>& changed, const std::ve
     }
     release(rows);
   }
+  if (n > 0) row_seconds_ = watch.seconds() / double(n);
 }
 
 template class Column<float>;

@@ -27,12 +27,14 @@ struct SharedValues {
   std::vector<double> diagonal;
   SharedRows<T>* cache = nullptr;  // for columns with shares_rows, or null
   Block<T> sample;                 // between the first_rows of a column of all rows, or null
+  bool hurry = false;              // time is limited: a column shall soon have a solution that is of use
   Team* team = nullptr;            // for the blocks of the only column, or null
   double memory = 0;               // bytes for one column
 };
 
 constexpr Index kWholePair = 6144;  // rows of a pair whose kernel values are all computed
 constexpr Index kFirstSet = 1024;   // least size of the first active set
+constexpr Index kHurry = 256;       // rows of it where time is limited; then it grows fourfold
 
 // Whether a column of m rows and so many classes takes kernel rows over all rows, which others have use for, too. Of
 // the rows of a pair of classes little is of use elsewhere.
@@ -45,7 +47,7 @@ template <class T>
 Index most_rows(double memory) {
   return std::max<Index>(64, static_cast<Index>(std::sqrt(0.5 * memory / sizeof(T))));
 }
-// The first active set of m rows without a start: every so-manieth.
+// The first active set of m rows without a start: every so-manieth, at most so many.
 std::vector<Index> first_rows(Index m, Index most);
 
 template <class T>
@@ -56,10 +58,11 @@ class Column {
              Span<const double> b);
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
-    if (!active_) return smo_.run(tol, goal, max_iter, more);
+    if (!active_) return smo_.run(tol, goal, max_iter - n_iter_, more);
     for (;;) {
       if (!in_stage_) {
-        if (closed(tol) || n_iter_ >= max_iter || over_) return true;
+        spent_ = n_iter_ >= max_iter;
+        if (closed(tol) || spent_ || over_) return true;
         open_stage(tol);
       }
       if (!smo_.run(stage_tol_, stage_tol_, max_iter - n_iter_, more)) return false;
@@ -69,7 +72,10 @@ class Column {
   }
   double violation() const { return active_ ? violation_ : smo_.violation(); }
   Index n_iter() const { return n_iter_ + (!active_ || in_stage_ ? smo_.n_iter() : 0); }
-  ColumnSolution solution(double tol);
+  // `at_once`: without kernel rows, so that the primal objective and the violation may be upper bounds.
+  ColumnSolution solution(double tol, bool at_once = false);
+  // About the seconds that a solution takes which is not wanted at once.
+  double closing_seconds() const { return in_stage_ ? row_seconds_ * double(set_.size()) : 0; }
 
  private:
   void list_rows(Index column);
@@ -77,9 +83,13 @@ class Column {
   void hold_all();
   void hold_pair(Index column);
   void first_set();
+  void set_active(const std::vector<Index>& used, const std::vector<const std::vector<Index>*>& others);
+  void start_from_sample();
+  void record();
   bool closed(double tol);
   void open_stage(double tol);
   void close_stage();
+  void leave_stage(ColumnSolution& out);
   void fill_square();
   void block(Span<const Index> rows, Span<const Index> columns, T* out, Index ld) const;
   void find(Span<const Index> variables, std::vector<const T*>& rows);
@@ -102,12 +112,15 @@ class Column {
   std::size_t pair_room_ = 0;
 
   // The active set.
-  bool active_ = false, in_stage_ = false, over_ = false;
+  bool active_ = false, in_stage_ = false, over_ = false, spent_ = false;
   Index n_iter_ = 0, n_stages_ = 0, n_idle_ = 0;
   double violation_ = 0, stage_tol_ = 0, best_ = 0, closest_ = 0;
+  double row_seconds_ = 0;         // of the gradient, for one kernel row; 0: not known yet
   std::vector<Index> set_, data_;  // variables, the first n_used_ with a coefficient; data row of each variable
-  Index n_used_ = 0;
+  Index n_used_ = 0, n_sample_ = 0;  // rows of the last sample
   std::vector<T> square_, strip_;
+  bool has_found_ = false;
+  ColumnSolution found_;  // the smallest primal objective and the largest dual one so far
   SharedRows<T>* cache_ = nullptr;  // where kernel rows come from, or null: then they are kept here
   bool from_sample_ = false;
   std::vector<Index> held_;                 // rows that are held in the cache

@@ -106,7 +106,9 @@ bool ColumnSmo<T>::step() {
   const Index j = best.at;
   if (j < 0) return false;
   const T kij = row(i, part_of_[j])[j - parts_[part_of_[j]].at];
-  const double quad = std::max(double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(kij), kTiny);
+  // The kernel's part is never negative: the ridges are left where rounding of large kernel values says otherwise.
+  const double ridges = double(ridge_[i]) + double(ridge_[j]);
+  const double quad = std::max({double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(kij), ridges, kTiny});
   const double rise = high_[i] - b_[i], fall = b_[j] - low_[j];
   const double t = std::min({(double(G_[j]) - double(gi)) / quad, rise, fall});
   b_[i] = t == rise ? high_[i] : b_[i] + t;

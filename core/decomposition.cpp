@@ -6,6 +6,7 @@
 
 #include "certificate.hpp"
 #include "label_kernel.hpp"
+#include "linear_scores.hpp"
 #include "local_qp.hpp"
 #include "row_store.hpp"
 #include "watch.hpp"
@@ -24,6 +25,7 @@ constexpr double kNoMargin = 1e-6;  // of the largest Q_ii: classes with a small
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;         // then everything stays active
+constexpr int kWeighed = 10;        // times that a gradient made anew may ask for more steps
 
 template <class T>
 class Decomposition {
@@ -41,6 +43,7 @@ class Decomposition {
     out_.alpha = std::move(alpha);
     diagonal_.resize(n_);
     K_.diagonal(p_.rows, diagonal_.data());
+    for (double k : diagonal_) largest_ = std::max(largest_, std::abs(k));
     for (Index i = 0; i < n_; ++i) diagonal_[i] = p_.same * diagonal_[i] + p_.ridge[i];
     smallest_margin_ = kNoMargin * *std::max_element(diagonal_.begin(), diagonal_.end());
     out_.gradient.resize(n_);
@@ -63,8 +66,11 @@ class Decomposition {
                                                                                                   : everything(n_));
     for (Index round = 0; !lost_; ++round) {
       double violation = measure();
-      double eps = set_.tol * (set_.relative ? std::max(margin(), smallest_margin_) : 1);
-      if (violation <= eps && m_ == n_ && (polished_ || n_ > kPolished)) break;
+      double eps = tolerance();
+      if (violation <= eps && m_ == n_ && (polished_ || n_ > kPolished)) {
+        if (++n_weighed_ > kWeighed || !weigh(eps)) break;
+        continue;
+      }
       if (m_ < n_ && violation <= std::max(eps, stage_tol_)) {
         widen(eps);
         continue;
@@ -302,6 +308,8 @@ class Decomposition {
     return r.empty() ? 1 : sum / double(r.size());
   }
 
+  double tolerance() const { return set_.tol * (set_.relative ? std::max(margin(), smallest_margin_) : 1); }
+
   bool halted(double violation) { return watch_.halted(out_, violation, objective_); }
   bool stalled(double violation) {
     const Index q = std::max<Index>(1, static_cast<Index>(set_positions_.size()));
@@ -422,6 +430,7 @@ class Decomposition {
                               [&] { return watch_.late() || watch_.asked(out_.n_iter, target, objective_); });
     out_.n_iter += last_steps_;
 
+    weighed_ = false;
     std::vector<double> change;
     std::vector<Index> moved, variable;
     for (Index r = 0; r < q; ++r) {
@@ -473,6 +482,24 @@ class Decomposition {
     return split;
   }
 
+  // About the error of a score that comes from rounded kernel values.
+  double rounding() const {
+    double squares = 0;
+    for (double a : out_.alpha) squares += a * a;
+    return rounding_error<T>(largest_, std::sqrt(squares));
+  }
+
+  // Whether the gradient was made anew, from weights: a linear kernel whose rounding shows. Once after each move.
+  bool weigh(double eps) {
+    const double work = 2 * double(n_) * K_.cost();
+    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= kSeen * eps)
+      return false;
+    linear_gradient(p_, K_, out_.alpha, out_.gradient);
+    reference_ = out_.alpha;
+    activate(everything(n_));
+    return weighed_ = true;
+  }
+
   // --- the end ---
 
   // Entropy: full and empty variables take the logits that the level of their group asks for; nothing else feels it.
@@ -505,7 +532,11 @@ class Decomposition {
       refresh(the_rest(active_, n_));
       activate(everything(n_));
     }
+    weigh(tolerance());
     out_.violation = measure();
+    const double eps = tolerance(), error = sizeof(T) == sizeof(double) ? rounding() : 0;
+    if (error > eps) out_.violation = std::max(out_.violation, error);
+    if (out_.status == Status::solved && out_.violation > eps) out_.status = Status::stalled;
     out_.multiplier = multipliers();
     settle();
     certify(p_, groups_, out_);
@@ -519,10 +550,11 @@ class Decomposition {
   Team& team_;
   Index n_, m_ = 0;
   Watch watch_;
-  double objective_ = 0, smallest_margin_ = 0;
+  double objective_ = 0, smallest_margin_ = 0, largest_ = 0;  // largest: |k(x, x)|
   double last_violation_ = std::numeric_limits<double>::infinity();
   Index last_steps_ = 0, n_moved_on_ = 0;
-  bool together_ = false, polished_ = false,
+  int n_weighed_ = 0;
+  bool together_ = false, polished_ = false, weighed_ = false,
        lost_ = false;  // lost: stopped while the gradient was computed
   Solution out_;
   std::vector<double> diagonal_, reference_, t_;

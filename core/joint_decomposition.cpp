@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "certificate.hpp"
+#include "linear_scores.hpp"
 #include "local_margins.hpp"
 #include "margin_face.hpp"
 #include "row_store.hpp"
@@ -23,6 +25,7 @@ constexpr Index kPolished = 256;  // up to this size a solved problem is carried
 constexpr double kPolishedTol = 1e-12;
 constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
 constexpr int kStages = 30;         // then everything stays active
+constexpr int kWeighed = 10;        // times that scores made anew may ask for more steps
 constexpr Index kMany = 8;          // steps per active example after which the free variables are moved together
 constexpr Index kFace = 2048;       // examples that they may belong to
 constexpr double kLeastProducts = 4 * kMany, kProducts = 200;  // with the kernel matrix, to move them
@@ -46,6 +49,7 @@ class JointDecomposition {
     out_.alpha = std::move(b);
     diagonal_.resize(n_);
     K_.diagonal(p_.rows, diagonal_.data());
+    for (double k : diagonal_) largest_ = std::max(largest_, std::abs(k));
     for (Index i = 0; i < n_; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
     out_.gradient.assign(n_ * T_, 0);
     reference_.assign(n_ * T_, 0);
@@ -54,16 +58,22 @@ class JointDecomposition {
   }
 
   Solution run() {
+    watch_.reserve(2);
     const bool cold = std::all_of(out_.alpha.begin(), out_.alpha.end(), [](double a) { return a == 0; });
-    refresh(everything(n_));
-    certify();
-    objective_ = -out_.dual;
+    if (!cold) {
+      refresh(everything(n_));
+      certify(p_, out_);
+      objective_ = -out_.dual;
+    }
     const bool large = n_ > 2 * RowStore<T>::kSample && cold;
     if (large) stage_tol_ = 0.1;  // a first sample need not be solved exactly
     activate(large ? sample() : everything(n_));
     for (Index round = 0; !lost_; ++round) {
       const double violation = measure();
-      if (violation <= set_.tol && m_ == n_ && (polished_ || n_ > kPolished)) break;
+      if (violation <= set_.tol && m_ == n_ && (polished_ || n_ > kPolished)) {
+        if (++n_weighed_ > kWeighed || !weigh(set_.tol)) break;
+        continue;
+      }
       if (m_ < n_ && violation <= std::max(set_.tol, stage_tol_)) {
         widen();
         continue;
@@ -115,12 +125,15 @@ class JointDecomposition {
   void set_up() {
     for (auto* v : {&ref_, &low_, &ridge_, &label_, &up_, &down_, &key_}) v->resize(m_);
     at_cap_.resize(m_);
+    std::vector<double> total(m_, 0.0);
+    for (Index c = 0; p_.capped && c < T_; ++c)
+      for (Index k = 0; k < m_; ++k) total[k] += std::abs(A_[c * m_ + k]);
     for (Index k = 0; k < m_; ++k) {
       const Index i = active_[k];
       low_[k] = -std::min(p_.upper[i], 1e30);
       ridge_[k] = p_.ridge[i];
       label_[k] = static_cast<double>(p_.label[i]);
-      see_cap(k);
+      at_cap_[k] = p_.capped && total[k] >= kAtCap * p_.upper[i];
     }
     set_positions_.clear();
   }
@@ -200,12 +213,12 @@ class JointDecomposition {
   }
 
   std::vector<Index> changed_examples() const {
+    std::vector<char> differs(n_, 0);
+    for (Index c = 0; c < T_; ++c)
+      for (Index i = 0; i < n_; ++i) differs[i] |= out_.alpha[c * n_ + i] != reference_[c * n_ + i];
     std::vector<Index> changed;
-    for (Index i = 0; i < n_; ++i) {
-      Index c = 0;
-      while (c < T_ && out_.alpha[c * n_ + i] == reference_[c * n_ + i]) ++c;
-      if (c < T_) changed.push_back(i);
-    }
+    for (Index i = 0; i < n_; ++i)
+      if (differs[i]) changed.push_back(i);
     return changed;
   }
 
@@ -379,14 +392,17 @@ class JointDecomposition {
   void descend(double violation) {
     last_descent_ = out_.n_iter;
     std::vector<Index> at, example;
-    for (Index k = 0; k < m_; ++k) {
-      Index c = 0;
-      while (c < T_ && (A_[c * m_ + k] == 0 || std::abs(A_[c * m_ + k]) == p_.upper[active_[k]])) ++c;
-      if (c < T_) at.push_back(k), example.push_back(active_[k]);
-    }
+    std::vector<Index> n_free(m_, 0);
+    for (Index c = 0; c < T_; ++c)
+      for (Index k = 0; k < m_; ++k)
+        n_free[k] += A_[c * m_ + k] != 0 && std::abs(A_[c * m_ + k]) != p_.upper[active_[k]];
+    double free = 0;
+    for (Index k = 0; k < m_; ++k)
+      if (n_free[k]) at.push_back(k), example.push_back(active_[k]), free += double(n_free[k]);
     const Index f = static_cast<Index>(at.size());
     const double values = double(f) * double(f), most = std::min(4 * work_ / values, kProducts);
     if (f < 2 || f > kFace || most < kLeastProducts || values * sizeof(T) > 0.2 * set_.memory) return;
+    if (free * double(f) > 0.1 * kPatience) return;  // the clock is looked at between two products
     work_ = 0;
     std::swap(set_positions_, at);
     local_.resize(f);
@@ -406,6 +422,7 @@ class JointDecomposition {
   // The variables of the examples at the positions `at` become value(r, c).
   template <class Value>
   void move(const std::vector<Index>& at, const Value& value) {
+    weighed_ = false;
     std::vector<Index> moved;
     std::vector<double> old;
     for (Index r = 0; r < static_cast<Index>(at.size()); ++r) {
@@ -477,6 +494,27 @@ class JointDecomposition {
     return split;
   }
 
+  // About the error of a score that comes from rounded kernel values.
+  double rounding() const {
+    double squares = 0;
+    for (Index c = 0; c < T_; ++c) {
+      const double* b = out_.alpha.data() + c * n_;
+      squares = std::max(squares, std::inner_product(b, b + n_, b, 0.0));
+    }
+    return rounding_error<T>(largest_, std::sqrt(squares));
+  }
+
+  // Whether the scores were made anew, from weights: a linear kernel whose rounding shows. Once after each move.
+  bool weigh(double eps) {
+    const double work = double(T_) * double(n_) * K_.cost();
+    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= kSeen * eps)
+      return false;
+    linear_gradient(p_, K_, out_.alpha, out_.gradient, team_);
+    reference_ = out_.alpha;
+    activate(everything(n_));
+    return weighed_ = true;
+  }
+
   // --- the end ---
   // The scores of every example, if they can be had in time, and what the point proves; else nothing is claimed.
   void finish() {
@@ -494,33 +532,13 @@ class JointDecomposition {
       refresh(the_rest(active_, n_));
       activate(everything(n_));
     }
+    weigh(set_.tol);
     out_.violation = measure();
-    certify();
-  }
-
-  // primal = 1/2 sum b (F - ref) + the losses of the slacks, dual = t'b - 1/2 sum b (F - ref) - sum ridge/2 |b|^2.
-  void certify() {
-    double quadratic = 0, ridge = 0, linear = 0, loss = 0;
-    for (Index i = 0; i < n_; ++i) {
-      const Index y = p_.label[i];
-      double ref = 0, sum = 0, top = 0;
-      for (Index c = 0; c < T_; ++c) ref += out_.gradient[c * n_ + i] / double(T_);
-      if (p_.reference == Reference::own) ref = out_.gradient[y * n_ + i];
-      if (p_.reference == Reference::none) ref = 0;
-      for (Index c = 0; c < T_; ++c) {
-        const double b = out_.alpha[c * n_ + i], f = out_.gradient[c * n_ + i] - ref, t = p_.target(c, y);
-        quadratic += b * f;
-        ridge += p_.ridge[i] * b * b;
-        linear += t * b;
-        if (c == y && p_.own_target <= 0) continue;
-        const double slack = std::max(c == y ? t - f : f - t, 0.0);
-        sum += p_.ridge[i] > 0 ? 0.5 * slack * slack / p_.ridge[i] : p_.upper[i] * slack;
-        top = std::max(top, p_.upper[i] * slack);
-      }
-      loss += p_.capped ? top : sum;
-    }
-    out_.primal = 0.5 * quadratic + loss;
-    out_.dual = linear - 0.5 * (quadratic + ridge);
+    const bool sure = weighed_ || sizeof(T) < sizeof(double);
+    const double error = sure ? 0 : rounding();
+    if (error > set_.tol) out_.violation = std::max(out_.violation, error);
+    if (out_.status == Status::solved && out_.violation > set_.tol) out_.status = Status::stalled;
+    certify(p_, out_);
   }
 
   const MarginProblem& p_;
@@ -531,8 +549,9 @@ class JointDecomposition {
   Team& team_;
   Index n_, m_ = 0, T_;
   Watch watch_;
-  double objective_ = 0;
-  bool polished_ = false, lost_ = false;  // lost: stopped while the scores were computed
+  double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
+  int n_weighed_ = 0;
+  bool polished_ = false, weighed_ = false, lost_ = false;  // lost: stopped while the scores were computed
   Solution out_;
   std::vector<double> diagonal_, reference_;
   std::vector<char> used_, seen_, at_cap_;  // whose row was needed before, over the active and over all columns

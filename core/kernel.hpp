@@ -20,6 +20,7 @@ struct Kernel {
   int degree = 3;
   double coef0 = 0;
   std::vector<double> gammas;  // ellipsoidal RBF: one gamma per feature (then gamma is unused); empty otherwise
+  bool centered = false;       // linear, dense rows: the mean row is taken off all of them
   double offset = 0;           // b0, added to every value: the regularised intercept in training, 0 at prediction
   // callable: fills out[r * ld + c] with k(A[rows[r]], B[cols[c]]). It takes the GIL itself and is never called from
   // two threads at once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace polymargin {
@@ -12,11 +13,13 @@ constexpr Index kPanelBytes = 512 << 10;  // all panels of a tile, to stay in L2
 constexpr Index kColumns = 256;           // columns of a tile at most
 constexpr Index kRows = 256;              // rows of a tile that waits in memory: long rows, and the Gram's mirror
 constexpr Index kTaskRows = 512;          // rows a thread computes per packing of the columns
-constexpr Index kSerial = 500000;         // multiplications under which threads cost more than they bring
+constexpr double kSerial = 500000;        // multiplications under which threads cost more than they bring
 constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
 constexpr Index kMeanRows = 1024;
 // Up to so many features differences are squared directly: exact at any distance from the origin.
 constexpr Index kDirect = 16;
+// Norms, in the scale of the exponent, beyond which their rounding shows in an RBF value; exponents beyond which it does not.
+constexpr double kFar = 256, kVanished = 45;
 
 bool euclidean(KernelKind kind) { return kind == KernelKind::rbf || kind == KernelKind::sqeuclidean; }
 
@@ -129,7 +132,9 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
         scale_[k] = static_cast<T>(std::sqrt(kernel.gammas.empty() ? kernel.gamma : kernel.gammas[k]));
     }
   }
-  if ((euclidean(kind) || kind == KernelKind::laplacian) && !sparse()) mean_ = mean_of(A);
+  const bool moved =
+      euclidean(kind) || kind == KernelKind::laplacian || (kind == KernelKind::linear && kernel.centered);
+  if (moved && !sparse()) mean_ = mean_of(A);
   if (!has_norms_) return;
   norms_.resize(A.n);
   if (term_ == Term::square) return;  // the norms stay 0
@@ -248,6 +253,7 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
   T* a = s.rows.get(step * lda);
   T* tile = s.tile.get(height * ldt);
   T* row_norms = s.row_norms.get(height);
+  double far = 0;
   for (Index r0 = 0; r0 < rows.size; r0 += height) {
     const Index m = std::min(height, rows.size - r0);
     for (Index k = 0; k == 0 || k < d; k += kFeatures) {
@@ -267,6 +273,9 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
     if (has_norms_)
       for (Index r = 0; r < m; ++r) row_norms[r] = norms_[rows[r0 + r]];
     ops_.finish(formula_, tile, ldt, m, s.cols.size, row_norms, s.packed_norms, out + r0 * ldo, ldo);
+    if (r0 == 0) far = farthest(s.packed_norms, s.cols.size);
+    for (Index r = 0; r < m; ++r)
+      mend(rows[r0 + r], row_norms[r], tile + r * ldt, s.packed_norms, far, s.cols, out + (r0 + r) * ldo);
   }
 }
 
@@ -322,6 +331,7 @@ void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, In
   const T* panel = s.panels.get((used + 1) * lanes);
   T* tile = s.tile.get(lanes);
   T* col_norms = s.col_norms.get(lanes);
+  const double far = farthest(col_norms, s.cols.size);
 
   auto slot = [&](Index k) -> std::int32_t {
     if (mapped) return s.slot_of[k];
@@ -359,6 +369,60 @@ void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, In
     ops_.sparse_dots(term_, s.slots.data(), s.values.data(), n, panel, tile);
     const T norm = has_norms_ ? norms_[i] : 0;
     ops_.finish(formula_, tile, lanes, 1, s.cols.size, &norm, col_norms, out + r * ldo, ldo);
+    mend(i, norm, tile, col_norms, far, s.cols, out + r * ldo);
+  }
+}
+
+// ---- pairs far from the origin ----
+
+// sum_k gamma_k (a_k - b_k)^2 of row i of A and row j of B, of whatever form, feature by feature.
+template <class T>
+double KernelBlocks<T>::exponent(Index i, Index j) const {
+  struct Cursor {
+    const Data& X;
+    Index row, at, end;
+    Cursor(const Data& data, Index r)
+        : X(data),
+          row(r),
+          at(X.sparse() ? index_at(X.indptr, X.wide_index, r) : 0),
+          end(X.sparse() ? index_at(X.indptr, X.wide_index, r + 1) : X.d) {}
+    Index feature() const { return at == end ? X.d : X.sparse() ? index_at(X.indices, X.wide_index, at) : at; }
+    double take(Index k) {
+      if (feature() != k) return 0;
+      const void* x = X.sparse() ? X.values : row_start(X, row);
+      const Index p = at++;
+      return X.wide ? static_cast<const double*>(x)[p] : static_cast<const float*>(x)[p];
+    }
+  } a(A_, i), b(B_, j);
+  double sum = 0;
+  for (Index k = std::min(a.feature(), b.feature()); k < A_.d; k = std::min(a.feature(), b.feature())) {
+    const double gap = a.take(k) - b.take(k);
+    sum += (kernel_.gammas.empty() ? kernel_.gamma : kernel_.gammas[k]) * gap * gap;
+  }
+  return sum;
+}
+
+// The largest norm of the columns, where it matters.
+template <class T>
+double KernelBlocks<T>::farthest(const T* col_norms, Index n) const {
+  if (kernel_.kind != KernelKind::rbf || term_ == Term::square) return -std::numeric_limits<double>::infinity();
+  T most = 0;
+  for (Index c = 0; c < n; ++c) most = std::max(most, col_norms[c]);
+  return most;
+}
+
+// Norms and dots leave nothing of a distance that is small beside the norms: such RBF values are made from differences. Which
+// ones depends on the pair alone.
+template <class T>
+void KernelBlocks<T>::mend(Index i, T row_norm, const T* dots, const T* col_norms, double farthest,
+                           Span<const Index> cols, T* out) const {
+  if (!(double(row_norm) + farthest > kFar)) return;
+  for (Index c = 0; c < cols.size; ++c) {
+    const double norms = double(row_norm) + double(col_norms[c]);
+    if (norms <= kFar) continue;
+    const double doubt = 16 * norms * double(std::numeric_limits<T>::epsilon());
+    if (norms - 2 * double(dots[c]) - doubt > kVanished) continue;
+    out[c] = static_cast<T>(std::exp(-exponent(i, cols[c]))) + formula_.offset;
   }
 }
 
@@ -388,6 +452,12 @@ void KernelBlocks<T>::call(Span<const Index> rows, Span<const Index> cols, T* ou
 
 // ---- blocks ----
 
+// Whether so many rows and columns are too few for threads; a CSR matrix may have any number of features.
+template <class T>
+bool KernelBlocks<T>::little(Index rows, Index cols) const {
+  return static_cast<double>(rows) * static_cast<double>(cols) * (static_cast<double>(A_.d) + 16) < kSerial;
+}
+
 template <class T>
 void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld) const {
   if (rows.size == 0 || cols.size == 0) return;
@@ -404,8 +474,7 @@ void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* o
 
 template <class T>
 void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, Team& team) const {
-  const Index work = rows.size * cols.size * (A_.d + 16);
-  if (team.size() == 1 || work < kSerial || serial()) return block(rows, cols, out, ld);
+  if (team.size() == 1 || little(rows.size, cols.size) || serial()) return block(rows, cols, out, ld);
   const Index step = kernel_.kind == KernelKind::precomputed ? cols.size : width();
   const Index across = (cols.size + step - 1) / step;
   const Index wanted = (4 * team.size() + across - 1) / across;  // tasks down, for an even load
@@ -450,7 +519,7 @@ void KernelBlocks<T>::block(Span<const Index> rows, const Columns& cols, T* out,
     s.packed_norms = cols.norms.data() + c;
     dense_rows(rows, s, out + c, ld);
   };
-  if (rows.size * all.size * (A_.d + 16) >= kSerial) return team.run(n_tasks, one);
+  if (!little(rows.size, all.size)) return team.run(n_tasks, one);
   for (Index k = 0; k < n_tasks; ++k) one(k);
 }
 
@@ -484,7 +553,7 @@ void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team,
       i = end;
     }
   };
-  if (n * n * (A_.d + 16) >= 2 * kSerial) return team.run(strips * parts, one);
+  if (!little(n, n / 2)) return team.run(strips * parts, one);
   for (Index task = 0; task < strips * parts; ++task) one(task);
 }
 

@@ -49,6 +49,9 @@ class KernelBlocks {
   }
   // Whether `block` must not be called from several threads at once.
   bool serial() const { return kernel_.kind == KernelKind::callable; }
+  const Data& data() const { return A_; }
+  const Kernel& kernel() const { return kernel_; }
+  const std::vector<float>& mean() const { return mean_; }
   // Kernel values computed so far; values read from a precomputed matrix do not count.
   std::uint64_t evaluations() const { return evaluations_.load(std::memory_order_relaxed); }
 
@@ -57,6 +60,7 @@ class KernelBlocks {
   static Scratch& scratch();
 
   bool sparse() const { return A_.sparse() || B_.sparse(); }
+  bool little(Index rows, Index cols) const;
   void set_columns(Span<const Index> cols, Scratch& s) const;                 // at most width()
   void compute(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;  // rows against the columns set last
   void pack(Index from, Index to, Scratch& s) const;
@@ -66,6 +70,10 @@ class KernelBlocks {
   template <class F>
   void each_value(const Data& X, Index i, Scratch& s, F f) const;
   void squared_norms(Span<const Index> rows, T* out) const;
+  double exponent(Index i, Index j) const;
+  double farthest(const T* col_norms, Index n) const;
+  void mend(Index i, T row_norm, const T* dots, const T* col_norms, double farthest, Span<const Index> cols,
+            T* out) const;
   T used_norm(T squared) const;
   void gather(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const;
   void call(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "linear_scores.hpp"
 #include "row_store.hpp"
 #include "watch.hpp"
 
@@ -24,6 +25,8 @@ class KeslerSolver {
                const std::vector<double>& b, const Settings& settings, Team& team)
       : p_(problem.margins),
         method_(problem.method),
+        K_(K),
+        team_(team),
         rows_(K, p_.rows, cache, settings.memory, team),
         set_(settings),
         watch_(settings),
@@ -288,9 +291,21 @@ class KeslerSolver {
     gap_ = (out_.primal - out_.dual) / std::max(std::abs(out_.primal), std::abs(out_.dual));
   }
 
+  // Scores from weights where rounding the values of a linear kernel shows.
+  void weigh() {
+    double squares = 0;
+    for (Index c = 0; c < T_; ++c)
+      for (Index i = 0; i < n_; ++i) squares += a(i, c) * a(i, c), out_.alpha[c * n_ + i] = -a(i, c);
+    const double error = rounding_error<T>(*std::max_element(q_.begin(), q_.end()), std::sqrt(squares));
+    if (K_.kernel().kind != KernelKind::linear || error <= kSeen * set_.tol) return;
+    linear_gradient(p_, K_, out_.alpha, out_.gradient, team_);
+    for (Index c = 0; c < T_; ++c)
+      for (Index i = 0; i < n_; ++i) F_[i * T_ + c] = out_.gradient[c * n_ + i];
+  }
+
   void finish(bool solved) {
     out_.alpha.resize(n_ * T_), out_.gradient.resize(n_ * T_);
-    if (!lost_) certify();
+    if (!lost_) weigh(), certify();
     const double scale = min_norm() && !lost_ ? total_ / square_ : 1;
     for (Index c = 0; c < T_; ++c)
       for (Index i = 0; i < n_; ++i) {
@@ -312,6 +327,8 @@ class KeslerSolver {
 
   const MarginProblem& p_;
   Method method_;
+  const KernelBlocks<T>& K_;
+  Team& team_;
   RowStore<T> rows_;
   const Settings& set_;
   Watch watch_;

@@ -8,7 +8,7 @@
 namespace polymargin {
 
 namespace {
-constexpr Index kStopEvery = 1024;  // steps between two looks at the clock
+constexpr Index kStopEvery = 1 << 24;  // scores looked at between two looks at the clock, and at most 1024 steps
 constexpr Index kGroup = 8;  // examples solved together: each pass over all of them then brings more than its own step
 constexpr int kSweeps = 6;   // over such a group
 constexpr double kAlike = 0.02;  // least share of its curvature that an example keeps beside its partner
@@ -178,6 +178,8 @@ template <class T>
 Index LocalMargins<T>::solve(double eps, Index max_steps, const std::function<bool()>& stop) {
   begin();
   const Index patience = 40 * m + 1000;  // steps without a smaller violation: rounding leaves nothing to gain
+  // A step passes over all scores, and some fifty times over those of a group.
+  const Index every = std::clamp<Index>(kStopEvery / (n_ * (ld + 50 * kGroup)), 1, 1024);
   double least = std::numeric_limits<double>::infinity();
   group_.clear();
   for (Index steps = 0, since = 0;; ++steps) {
@@ -186,7 +188,7 @@ Index LocalMargins<T>::solve(double eps, Index max_steps, const std::function<bo
     since = next.violation < 0.9 * least ? 0 : since + 1;
     least = std::min(least, next.violation);
     if (next.violation <= eps || steps == max_steps || since > patience) return steps;
-    if (steps % kStopEvery == kStopEvery - 1 && stop()) return steps;
+    if (steps % every == every - 1 && stop()) return steps;
     // Only the newest itself is left, or an older one comes up again: begin a new group.
     const bool again = next.at < 0 || std::find(group_.begin(), group_.end(), next.at) != group_.end();
     if (again) group_.clear();

@@ -142,8 +142,11 @@ INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
     return dot;
   } else if constexpr (kind == KernelKind::poly) {
     const V<T> base = dot * f.gamma + f.coef0;
-    V<T> power = splat<T>(1);
-    for (int i = 0; i < f.degree; ++i) power *= base;
+    V<T> power = splat<T>(1), square = base;
+    for (int e = f.degree; e > 0; e >>= 1) {
+      if (e & 1) power *= square;
+      square *= square;
+    }
     return power;
   } else if constexpr (kind == KernelKind::sigmoid) {
     return tanh_of<T>(dot * f.gamma + f.coef0);

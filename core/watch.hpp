@@ -13,7 +13,9 @@ class Watch {
  public:
   explicit Watch(const Settings& settings) : set_(settings), start_(Clock::now()) {}
 
-  bool late() const { return seconds() >= set_.time_limit; }
+  bool late() const { return seconds() >= set_.time_limit - reserved_; }
+  // Keeps so much of the limit for the end: by what the start took, as both pass over all variables.
+  void reserve(double starts) { reserved_ = starts * seconds(); }
   double left() const { return set_.time_limit - seconds(); }
 
   // Asks the caller, at most some ten times a second.
@@ -56,7 +58,7 @@ class Watch {
 
   const Settings& set_;
   Clock::time_point start_;
-  double last_asked_ = 0;
+  double last_asked_ = 0, reserved_ = 0;
   double best_ = std::numeric_limits<double>::infinity(), closest_ = best_;
   Index idle_rounds_ = 0;
   bool interrupted_ = false;

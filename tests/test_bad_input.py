@@ -5,9 +5,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_sets import iris
+from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import (
+    AutoSVC,
+    CoreVectorSVC,
     EnclosingBall,
+    GRNNRegressor,
     JointSVC,
     KernelDensityNB,
     KernelSearchCV,
@@ -15,6 +19,7 @@ from polymargin import (
     PairwiseSVC,
     RadiusMarginSearch,
     StructuredSVC,
+    SupervisedIsomap,
 )
 
 X, y = iris()
@@ -208,3 +213,93 @@ def test_arrays_of_data_frames():
 def test_weights_that_count_no_rows():
     with pytest.raises(ValueError, match="found a sum of 1e-06 in two of them: multiply the weights"):
         RadiusMarginSearch(JointSVC()).fit(X, y, sample_weight=np.full(len(y), 1e-8))
+
+
+def classifiers():
+    grid = dict(C=[1.0], gamma=[0.1], cv=2)
+    return [
+        JointSVC(), PairwiseSVC(), CoreVectorSVC(), KernelDensityNB(), StructuredSVC(), SupervisedIsomap(),
+        AutoSVC(cv=2), KernelSearchCV(PairwiseSVC(), **grid), RadiusMarginSearch(PairwiseSVC(), cv=None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "labels, message",
+    [
+        (["a", None, "b"], "y expected a label in every row, and found None in row 1: drop"),
+        ([1, None, 2], "and found None in row 1"),
+        (["a", float("nan"), "b"], "and found nan in row 1"),
+        (pd.array(["a", None, "b"], dtype="string"), "and found <NA> in row 1"),
+        (["a", 1, 2.0], "y expected labels of one type, and found float and int and str: convert them"),
+        ([True, "x", b"x"], "and found bool and bytes and str"),
+    ],
+    ids=str,
+)
+def test_labels_without_an_order(labels, message):
+    X, _ = iris()
+    y = np.array([labels[i % 3] for i in range(60)], dtype=object)
+    for model in classifiers():
+        with pytest.raises(ValueError, match=message):
+            model.fit(X[:60], y)
+    with pytest.raises(ValueError, match=message):
+        CoreVectorSVC().fit([(X[:60], y)])
+    with pytest.raises(ValueError, match=message):
+        CoreVectorSVC().partial_fit(X[:60], ["a", "b"] * 30).partial_fit(X[:60], y)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-200, 1e-320])
+def test_numbers_whose_squares_vanish(scale):
+    X, y = iris()
+    models = [JointSVC(kernel=k) for k in ("rbf", "poly", "linear")] + [CoreVectorSVC(kernel="poly"), EnclosingBall()]
+    for model in [*models, *classifiers()[1:4], SupervisedIsomap(), GRNNRegressor(), GRNNRegressor(scale)]:
+        with pytest.raises(ValueError, match="squares do not vanish.*scale the data first"):
+            model.fit(scale * X, y)
+    for model in (JointSVC(kernel="poly"), GRNNRegressor()):  # within the range the scale makes no difference
+        same = model.fit(1e-140 * X, y).predict(1e-140 * X)
+        np.testing.assert_allclose(same, model.fit(X, y).predict(X), rtol=1e-6, atol=1e-6)
+    assert np.isfinite(GRNNRegressor().fit(X, y).predict(scale * X)).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_callable_kernels_with_values_that_are_not_finite(value):
+    low, high = X[:, 0].min(), X[:, 0].max()
+
+    def kernel(A, B):
+        K = A @ B.T
+        K[np.logical_and.outer(A[:, 0] == high, B[:, 0] == low)] = value
+        return K
+
+    found = f"expected to return finite numbers, and found {value} for"
+    for model in (JointSVC(), JointSVC("kesler"), PairwiseSVC()):
+        with pytest.raises(ValueError, match=rf"{found} row \d+ \({high:g},.*\) and row \d+ \({low:g},.*: drop"):
+            model.set_params(kernel=kernel).fit(X, y)
+    # Core sets are rows from anywhere, so their numbers would mislead.
+    for model in (CoreVectorSVC(), CoreVectorSVC(scheme="pairwise"), EnclosingBall()):
+        with pytest.raises(ValueError, match=rf"{found} the row \({high:g},.*\) and the row \({low:g},"):
+            model.set_params(kernel=kernel).fit(X, y)
+
+
+def test_indefinite_kernels_have_no_certificate(seed):
+    """Another feasible point may beat the dual value; where the kernel is definite nothing is said."""
+    X, y = iris()
+    noise = np.random.default_rng(seed).normal(size=(len(y), len(y)))
+    sigmoid = dict(kernel="sigmoid", gamma=1.0, coef0=-1.0)
+    models = [JointSVC(), JointSVC("crammer-singer"), PairwiseSVC(), CoreVectorSVC(), CoreVectorSVC(scheme="pairwise")]
+    Z = X - X.mean(axis=0)
+    for model, settings, data in [
+        *((m, dict(kernel="precomputed"), noise + noise.T) for m in models),
+        *((m, sigmoid, Z) for m in [*models, CoreVectorSVC(epsilon=1e-3), EnclosingBall()]),
+        (JointSVC(), dict(kernel=lambda A, B: -np.abs(A[:, None] - B).sum(axis=2)), Z),
+    ]:
+        with pytest.warns(ConvergenceWarning, match="is indefinite on these rows, so the problem is not convex"):
+            model.set_params(**settings).fit(data, y)
+        assert model.duality_gap_ == np.inf
+        assert model.status_ == "stalled" or not isinstance(model, CoreVectorSVC | EnclosingBall)
+    for model, kernel in [
+        *((m, "precomputed") for m in models),
+        # With a bias only differences count, for which minus a distance is definite.
+        (PairwiseSVC(), lambda A, B: -np.abs(A[:, None] - B).sum(axis=2)),
+        (JointSVC(intercept="exact"), lambda A, B: -np.abs(A[:, None] - B).sum(axis=2)),
+    ]:
+        rounded = (Z @ Z.T).astype(np.float32) if kernel == "precomputed" else Z
+        assert model.set_params(kernel=kernel).fit(rounded, y).duality_gap_ < 0.02

@@ -313,3 +313,22 @@ def test_every_function_is_here():
 
 if __name__ == "__main__":
     outcomes(sys.argv[1])
+
+
+def test_sizes_whose_products_overflow():
+    """(2^62 + 2)^2 is 4 in 64 bits: four entries must not pass for a pair each, and any number of features is fine."""
+    huge, four = 2**62 + 2, np.ones(4)
+    with pytest.raises(ValueError, match="one entry per pair of classes"):
+        _core.LinearMarginSolver(X, ROWS, Y, huge, False, 1.0, four, 1)
+    with pytest.raises(ValueError, match="classes x classes"):
+        _core.nearest(X, ROWS, Y, Y[:0], ROWS, 2, 0.0, True, 1.0, 0.5, False, huge, four)
+    with pytest.raises(ValueError, match="one column each"):
+        _core.pair_votes(**SV, **MODEL, classes=huge)
+    with pytest.raises((ValueError, MemoryError)):
+        wide = _core.LinearMarginSolver((*CSR[:3], 2**60), ROWS, Y, 3, False, 1.0, np.zeros(0), 1)
+        wide.solve(ONES, ZEROS, np.zeros((N, 3)), seed=0, stop=None, **RUN)
+    narrow = _core.gram(CSR, RBF, ROWS, "float64", 2)
+    np.testing.assert_array_equal(_core.gram((*CSR[:3], 2**62), RBF, ROWS, "float64", 2), narrow)
+    np.testing.assert_array_equal(
+        _core.kernel_block((*CSR[:3], 2**62), (*CSR[:3], 2**62), RBF, ROWS, ROWS, "float64", 2), narrow
+    )

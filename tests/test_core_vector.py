@@ -5,6 +5,7 @@ import re
 import runpy
 import signal
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -331,3 +332,32 @@ def test_the_figure_of_the_paper(tmp_path, capsys):
     path = Path(__file__).parents[1] / "examples" / "enclosing_ball.py"
     runpy.run_path(str(path))["main"](tmp_path / "balls.png")
     assert (tmp_path / "balls.png").exists() and f"{len(core)} core vectors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("scheme", ["joint", "pairwise"])
+def test_a_time_limit_holds_with_many_rows(scheme, seed):
+    """Also where the first pass over all rows would take long: processor time, as the machine may be busy."""
+    n, limit = 100_000, 2.0
+    X, y = blobs([n // 4] * 4, 10, seed=seed, spread=3.0)
+    model = CoreVectorSVC(C=10.0, time_limit=limit, n_jobs=1, scheme=scheme)
+    begin = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model.fit(X, y)
+    assert time.process_time() - begin < limit + 1
+    assert model.status_ == "time_limit" and np.isfinite(model.decision_function(X[:100])).all()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e3])
+def test_time_is_left_for_the_first_pass(growing, monkeypatch, seconds, seed):
+    """A pass that fits certifies what there is; one that does not is left out, and the samples do not wait for it."""
+    X, y = blobs([60, 25, 40], 3, seed=seed)
+    monkeypatch.setattr(core_set.Growth, "seconds_of_a_pass", lambda self: seconds)
+
+    def out_of_time(self, pool, tol):
+        raise core_set.Ended("time_limit")
+
+    monkeypatch.setattr(core_set.Growth, "sample", out_of_time)
+    model = CoreVectorSVC(C=10.0, gamma=0.4, tol=1e-4, time_limit=20.0)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model.fit(X, y)
+    assert model.status_ == "time_limit" and (model.primal_objective_ < 1) == (seconds == 0)

@@ -59,6 +59,18 @@ def test_against_a_conic_solver(way, kernel, C, seed):
         assert np.any(ball.predict(X) == -1)
 
 
+def test_a_point_where_rows_outside_cost_next_to_nothing(way):
+    """t is negative: the ball is a point, and the values are those of the problem with t in the place of R^2."""
+    X, C = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), 0.01
+    ball = EnclosingBall(C, kernel="linear", sample_size=way, tol=1e-9).fit(X)
+    assert ball.status_ == "solved" and ball.radius_ == 0
+    distance = -ball.score_samples(X)
+    t = distance.mean() - 2 / (C * len(X))  # the minimum: all rows are outside
+    assert t < 0
+    assert ball.primal_objective_ == pytest.approx(t + C / 4 * np.sum((distance - t) ** 2), rel=1e-6)
+    assert np.all(ball.predict(X) == -1)
+
+
 def test_outliers(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, 2))

@@ -159,3 +159,12 @@ def test_flags_and_constants_are_not_badly_scaled(form, rng):
     X[np.arange(8) * 50, np.arange(8)] = 1e-4  # rare flags
     X[:, 8] = rng.normal(size=400)
     JointSVC().fit(form(X), y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine", "laplacian"])
+def test_csr_without_values(kernel):
+    X, y = sp.csr_array((6, 3)), np.arange(6) % 2
+    sparse, dense = (JointSVC(kernel=kernel, coef0=1.0).fit(Z, y) for Z in (X, X.toarray()))
+    assert sparse.gamma_ == dense.gamma_
+    assert sparse.status_ == dense.status_ and sparse.primal_objective_ == dense.primal_objective_
+    assert_array_equal(sparse.decision_function(X), dense.decision_function(X.toarray()))

@@ -122,13 +122,18 @@ def test_time_limit_is_kept():
     assert 0.4 < model.fit_seconds_ < 1.5
 
 
-def test_ctrl_c_before_there_are_coordinates_leaves_none():
+def test_ctrl_c_before_there_are_coordinates_leaves_the_former_ones():
     X, y = blobs([15_000] * 3, 400, seed=0)
     model = SupervisedIsomap(n_jobs=1).fit(X[::200], y[::200])
+    before, expected = dict(vars(model)), model.transform(X[:50])
     with CtrlC(0.5) as ctrl_c, pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert ctrl_c.delay < 2.0
-    assert not [name for name in vars(model) if name.endswith("_") and name != "n_features_in_"]
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.transform(X[:50]), expected)
+    model = SupervisedIsomap(n_jobs=1)
+    with CtrlC(0.5), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
     with pytest.raises(NotFittedError):
         model.transform(X)
 

@@ -138,9 +138,15 @@ def test_gamma_scale(form):
     assert JointSVC(kernel="linear").fit(form(X), y).gamma_ is None
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -7.7e11])
-def test_gamma_of_equal_entries(value):
-    assert JointSVC().fit(np.full((10, 3), value), [0, 1] * 5).gamma_ == 1
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.055, -7.7e11])
+@pytest.mark.parametrize("n", [10, 3000])
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_gamma_of_equal_entries(value, n, store, rng):
+    X = store(np.full((n, 3), value))
+    for _ in range(20):
+        mean, variance = checks.column_moments(X, rng.uniform(0.1, 1, n) * rng.integers(0, 2, n))
+        assert kernels.resolve_gamma("rbf", "scale", mean, variance, 3) == 1
+    assert n > 10 or JointSVC().fit(X, [0, 1] * 5).gamma_ == 1
 
 
 def test_column_moments_in_many_blocks(rng):
@@ -153,6 +159,13 @@ def test_column_moments_in_many_blocks(rng):
     mean, variance = checks.column_moments(S, w)
     assert_allclose(mean, np.average(S.toarray(), axis=0, weights=w))
     assert_allclose(variance, np.average((S.toarray() - mean) ** 2, axis=0, weights=w))
+
+
+def test_sparse_rows_without_any_entry():
+    y = np.arange(6) % 2
+    model, dense = (JointSVC().fit(X, y) for X in (sp.csr_array((6, 3)), np.zeros((6, 3))))
+    assert model.gamma_ == dense.gamma_ == 1
+    assert model.primal_objective_ == dense.primal_objective_
 
 
 def test_ellipsoidal_gamma_scales_the_columns():

@@ -250,8 +250,27 @@ def test_rows_far_from_the_origin(rng):
     np.testing.assert_array_equal(np.diag(block(near, near.astype(float), dict(kind="rbf"), "float32")), 1)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("d", [4, 40])
+def test_rows_near_each_other_and_far_from_their_mean(rng, d, dtype):
+    X = np.round(1024 * make(rng, 50, d)) / 1024
+    side = np.where(np.arange(50) % 2, 1e6, -1e6)[:, None]
+    K = naive(X, X, kind="rbf", gamma=1.0) * (side == side.T)
+    forms = [X + side, csr(X + side)] if d > 16 else [csr(X + side)]  # up to 16 features of dense rows: differences
+    for A in forms:
+        for B in forms:
+            K_AB = block(A, B, dict(kind="rbf", gamma=1.0), dtype)
+            np.testing.assert_allclose(K_AB, K, rtol=0, atol=4 * np.finfo(dtype).eps)
+            np.testing.assert_array_equal(K_AB, block(B, A, dict(kind="rbf", gamma=1.0), dtype).T)
+
+
 def test_extreme_parameters(rng):
     X = make(rng, 20, 3)
+    np.testing.assert_allclose(
+        block(X, X, dict(kind="poly", degree=10**9, gamma=1e-9, coef0=1.0)),
+        np.exp(naive(X, X, kind="linear")),
+        rtol=1e-6,
+    )
     np.testing.assert_array_equal(block(X, X, dict(kind="rbf", gamma=0.0)), 1)
     np.testing.assert_array_equal(block(X, X, dict(kind="rbf", gamma=1e9)), np.eye(20))
     np.testing.assert_array_equal(block(X, X, dict(kind="poly", degree=0, gamma=2.0)), 1)

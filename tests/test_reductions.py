@@ -27,6 +27,14 @@ def binary_optimum(K, y, C, loss, weight):
     return value, Phi @ w.value + b.value
 
 
+def test_contradictory_rows_with_kernel_values_beside_which_the_ridge_is_rounding():
+    """One pair of equal rows: w = 0, alpha = C = 1 each, whatever k is. k + 1 is k in float64."""
+    model = OneVsRestSVC(kernel="linear", loss="squared_hinge").fit([[1e9], [1e9]], [0, 1])
+    assert model.status_ == "solved"
+    np.testing.assert_allclose(model.dual_coef_.toarray(), [[-1, 1]])
+    np.testing.assert_allclose([model.primal_objective_, model.dual_objective_], 1)
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("Scheme", [PairwiseSVC, OneVsRestSVC, OutputCodeSVC])
 def test_every_binary_machine_is_optimal(Scheme, loss, rng):
@@ -78,6 +86,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:kernel='sigmoid' is indefinite")
 @pytest.mark.parametrize("data, parameters", CASES)
 def test_it_is_scikit_learns_svc(data, parameters):
     X, y = data()

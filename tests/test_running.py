@@ -2,6 +2,11 @@
 
 import logging
 import os
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
 
 import joblib
 import numpy as np
@@ -73,6 +78,38 @@ def test_not_solved_is_a_warning(status, parameters, advice):
     assert caught[0].filename == __file__
     assert model.predict(X).shape == (400,)
     assert np.isfinite(model.duality_gap_) or model.duality_gap_ == np.inf
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        dict(machine="crammer-singer"),
+        dict(machine="kesler"),
+        dict(machine="crammer-singer", kernel="linear"),
+        dict(machine="kesler", solver="smo"),
+        dict(machine="scatter", kernel="poly", degree=10**6, gamma=1e-7, coef0=1.0, intercept="exact"),
+    ],
+    ids=str,
+)
+def test_time_limit_with_many_classes(parameters):
+    """Within a second of processor time, though every pass over all variables takes a while."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 20)), np.arange(6000) % 2000
+    begin = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        JointSVC(C=100.0, time_limit=1.0, tol=1e-6, n_jobs=1, **parameters).fit(X, y)
+    assert time.process_time() - begin < 2.0
+
+
+@pytest.mark.parametrize("solver", ["smo", "ksk", "mdm"])
+def test_solved_is_within_the_tolerance(solver):
+    X, y = hard(100)
+    loss = "hinge" if solver == "smo" else "squared_hinge"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = JointSVC("kesler", solver=solver, loss=loss, tol=0.05).fit(X, y)
+    reached = model.kkt_violation_ if solver == "smo" else model.duality_gap_
+    assert (model.status_ == "solved") == (reached <= model.tol)
 
 
 @pytest.mark.parametrize("parameters", [dict(n_jobs=1), dict(n_jobs=2), dict(memory="1MB"), dict(memory=10**7)])
@@ -238,3 +275,32 @@ def test_memory():
         assert resources.budget(text) == size
     assert resources.budget(10**9) == 10**9
     assert os.path.exists("/proc/meminfo") is False or resources.system_memory() > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
+def test_limits_of_the_process():
+    """ "auto" stays within `ulimit -v`; a memory that does not is a MemoryError that says what to do."""
+    program = textwrap.dedent("""
+        import resource
+        import numpy as np
+        from pathlib import Path
+        from polymargin import PairwiseSVC
+        from polymargin.resources import budget
+
+        X = np.random.default_rng(0).normal(size=(9000, 4))
+        y = np.arange(9000) % 2
+        PairwiseSVC(n_jobs=1).fit(X[:100], y[:100])
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + 200 * 10**6,) * 2)
+        print(budget("auto"))
+        try:
+            PairwiseSVC(memory="4GB", n_jobs=1, C=100.0).fit(X, y)
+        except MemoryError as error:
+            print(error)
+    """)
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    most, said = out.stdout.splitlines()
+    assert int(most) <= 10**8
+    assert said.startswith("PairwiseSVC expected more memory than the 0.")
+    assert "all kernel values of 9,000 rows take 0.32 GB, of which memory='4GB' allows 4 GB" in said
+    assert 'pass a smaller memory, such as memory="100MB", fit fewer rows, or use CoreVectorSVC' in said

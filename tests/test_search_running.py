@@ -231,3 +231,31 @@ def test_ctrl_c_in_a_program(name):
     assert run.returncode == 0
     assert answer[0] == "interrupted 600"
     assert answer[1] == "solved True True"
+
+
+def test_a_time_limit_covers_the_refit_and_the_last_check(seed):
+    """A search that is done in time, whose refit and check are not."""
+    X, y = blobs([700] * 3, 10, seed=seed, spread=3.0)
+    machine = JointSVC("kesler", tol=1e-10, max_iter=10**9)
+    search = RadiusMarginSearch(machine, max_samples=60, time_limit=1.0, n_jobs=1)
+    begin = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        search.fit(X, y)
+    assert time.process_time() - begin < 2.0
+    assert search.status_ == "time_limit" and search.score(X, y) > 0.4
+    assert search.best_estimator_.get_params() == machine.set_params(**search.best_params_).get_params()
+
+
+def test_the_memory_of_a_search_is_that_of_its_fits(monkeypatch):
+    X, y = blobs([60] * 3, 5, seed=0)
+    seen = []
+
+    class Machine(PairwiseSVC):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(self.memory)
+            return super().fit(X, y, sample_weight)
+
+    machine = Machine(kernel="laplacian")
+    search = KernelSearchCV(machine, C=[1.0], gamma=[0.1], cv=3, n_jobs=2, memory="3MB", scoring=lambda m, X, y: 1.0)
+    search.fit(X, y)
+    assert seen == [1_500_000] * 3 + [3_000_000] and search.best_estimator_.memory == "auto"

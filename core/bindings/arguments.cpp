@@ -167,6 +167,7 @@ Kernel kernel_of(const nb::dict& parameters) {
   k.degree = item("degree").is_none() ? 3 : as<int>(item("degree"), "degree", "an integer");
   k.coef0 = number("coef0", 0);
   k.offset = number("offset", 0);
+  k.centered = !item("centered").is_none() && as<bool>(item("centered"), "centered", "True or False");
   if (const nb::object gammas = item("gammas"); !gammas.is_none()) {
     const auto g = as<Vector<double>>(gammas, "gammas", "a vector of numbers");
     k.gammas.assign(g.data(), g.data() + g.shape(0));

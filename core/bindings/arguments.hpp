@@ -51,6 +51,8 @@ void check_run(double tol, Index max_iter, double time_limit, nb::handle stop = 
 // A number of the problem: neither NaN nor infinite.
 double finite(double x, const char* name);
 double checked_memory(double bytes);
+// Whether size == a * b, also where the product overflows.
+inline bool is_product(Index size, Index a, Index b) { return a == 0 ? size == 0 : size % a == 0 && size / a == b; }
 
 // h as a T, or a sentence about `name`.
 template <class T>
@@ -78,6 +80,13 @@ inline nb::object as_vector(const std::vector<double>& v) {
   auto out = empty<double>("float64", v.size());
   std::copy(v.begin(), v.end(), out.data());
   return nb::cast(out);
+}
+
+// The same without a copy.
+inline nb::object as_vector(std::vector<double>&& v) {
+  auto* held = new std::vector<double>(std::move(v));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
 }
 
 // What each file of bindings adds to the module.

@@ -1,6 +1,9 @@
 // Binary machines by code: the solver of all columns on shared kernel values, and their scores.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -36,6 +39,7 @@ void set_columns(nb::handle code, CodeProblem& p) {
       p.offsets.push_back(static_cast<Index>(p.entries.size()));
     }
   } else if (nb::try_cast(code, pairs, false)) {
+    p.entries.reserve(pairs.size()), p.offsets.reserve(pairs.shape(0) + 1);
     check_indices({pairs.data(), static_cast<Index>(pairs.size())}, p.classes(), "pairs");
     for (std::size_t l = 0; l < pairs.shape(0); ++l) {
       const Index first = pairs.data()[2 * l] + 1, second = -(pairs.data()[2 * l + 1] + 1);
@@ -56,13 +60,21 @@ void check_segments(Span<const Index> s, Index n) {
 
 Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at, const Vector<double>& b, Index columns,
                           Index n) {
-  const Coefficients c{span(offsets), span(at), span(b)};
+  const Coefficients c{span(offsets), span(at), span(b), {}};
   if (c.offsets.size != columns + 1 || c.offsets[0] != 0 || c.offsets[columns] != c.at.size || c.at.size != c.b.size ||
       !std::is_sorted(c.offsets.begin(), c.offsets.end()))
     refuse("indptr must increase from 0 to the number of values, with one entry more than columns");
   check_indices(c.at, n, "indices");
   return c;
 }
+
+constexpr double kMaking = 0.4;  // of the time, for kernel values that all columns share
+constexpr double kPacking = 4;   // times as long as the list of columns takes what is done to each of them in the end
+constexpr double kMade = 5e8;    // bytes of them that are surely made in a second
+
+// The worse ones come later; a limit that has ended some columns is said before what others ended with.
+constexpr Status kFromBest[] = {Status::solved, Status::stalled, Status::max_iter, Status::time_limit,
+                                Status::interrupted};
 
 // Kernel values in one type: computed here, or given as they are.
 template <class T>
@@ -122,6 +134,7 @@ class CodeSolver {
 
   nb::dict solve(nb::object code, Vector<double> upper, Vector<double> ridge, nb::object start, double tol,
                  Index max_iter, double time_limit, nb::object stop) {
+    const auto begun = std::chrono::steady_clock::now();
     CodeProblem p;
     p.segments = span(segments_);
     p.upper = span(upper), p.ridge = span(ridge);
@@ -129,19 +142,28 @@ class CodeSolver {
     check_run(tol, max_iter, time_limit, stop);
     set_columns(code, p);
     Vector<Index> offsets, at;
-    Vector<double> b;
+    Vector<double> b, bias;
     Coefficients begin;
     if (!start.is_none()) {
-      if (!nb::isinstance<nb::tuple>(start) || nb::len(start) != 3)
-        refuse("start must be None or (indptr, indices, values)");
+      if (!nb::isinstance<nb::tuple>(start) || nb::len(start) < 3 || nb::len(start) > 4)
+        refuse("start must be None, (indptr, indices, values) or (indptr, indices, values, bias)");
       offsets = as<Vector<Index>>(start[0], "indptr of start", "an int64 vector");
       at = as<Vector<Index>>(start[1], "indices of start", "an int64 vector");
       b = as<Vector<double>>(start[2], "values of start", "a float64 vector");
       begin = coefficients(offsets, at, b, p.columns(), n_);
       check_numbers(begin.b, -kLargest, kLargest, "values of start");
+      if (nb::len(start) == 4) {
+        bias = as<Vector<double>>(start[3], "bias of start", "a float64 vector");
+        begin.bias = span(bias);
+        if (begin.bias.size != p.columns()) refuse("bias of start needs one entry per column");
+        check_numbers(begin.bias, -kLargest, kLargest, "bias of start");
+      }
     }
     Settings settings;
-    settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit, settings.memory = memory_;
+    settings.tol = tol, settings.max_iter = max_iter, settings.memory = memory_;
+    // Millions of columns take their time, after the solver as before it.
+    const std::chrono::duration<double> listed = std::chrono::steady_clock::now() - begun;
+    settings.time_limit = std::max(time_limit - (1 + kPacking) * listed.count(), 0.0);
     bool signalled = false;
     settings.stop = [&](const Progress& now) {
       const nb::gil_scoped_acquire gil;
@@ -153,8 +175,8 @@ class CodeSolver {
         return signalled = true;
       }
     };
-    const std::vector<ColumnSolution> out = wide_ ? run(*wide_, p, begin, settings) : run(*narrow_, p, begin, settings);
-    nb::dict result = packed(out);
+    const CodeSolution out = wide_ ? run(*wide_, p, begin, settings) : run(*narrow_, p, begin, settings);
+    nb::dict result = packed(out, Unbegun(p, wide_ ? wide_->shared.diagonal : narrow_->shared.diagonal, begin));
     result["signalled"] = signalled;
     return result;
   }
@@ -188,22 +210,33 @@ class CodeSolver {
   }
 
   template <class T>
-  std::vector<ColumnSolution> run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
+  CodeSolution run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
     SharedValues<T>& shared = v.shared;
-    const Hold hold =
-        shared.gram.values ? Hold::all : worth_holding(p, sizeof(T), memory_, team_.size(), v.K->serial());
+    Hold hold =
+        shared.gram.values
+            ? Hold::all
+            : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade), team_.size(),
+                            v.K->serial());
     const Index fit = rows_that_fit(p, sizeof(T), memory_);
     if (hold == Hold::rows || (hold == Hold::all && !shared.gram.values))
       v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", (hold == Hold::all ? n_ : fit) * n_ + kLanes);
     const nb::gil_scoped_release free;
     Watch watch(settings);
+    // Values that take long to make are given up: columns do without them, but not without time.
+    Settings making = settings;
+    making.time_limit *= kMaking;
+    Watch maker(making);
     Solution state;
     std::atomic<bool> halted{false};
     const std::thread::id caller = std::this_thread::get_id();
     const auto stop = [&] {  // only the thread that called may ask Python
-      if (!halted && std::this_thread::get_id() == caller && watch.halted(state, 2, 0)) halted = true;
+      if (!halted && std::this_thread::get_id() == caller && maker.halted(state, 2, 0)) halted = true;
       return halted.load();
     };
+    const auto none = [&] {
+      return CodeSolution{std::vector<std::unique_ptr<ColumnSolution>>(p.columns()), state.status};
+    };
+    const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
     if (hold == Hold::all && !shared.gram.values) {
       std::fill(v.made.data() + n_ * n_, v.made.data() + n_ * n_ + kLanes, T(0));
       v.K->gram(span(rows_), v.made.data(), n_, team_, stop);
@@ -219,41 +252,47 @@ class CodeSolver {
       }
       if (!halted) shared.own = std::move(own);
     }
-    if (halted) return unsolved(p, begin, state.status);
-    if (shared.diagonal.empty()) {
+    if (shared.diagonal.empty() && !(ended() && begin.empty())) {
       shared.diagonal.resize(n_);
       v.K->diagonal(span(rows_), shared.diagonal.data());
     }
+    if (ended()) return none();
+    if (halted) hold = Hold::nothing;
     const Index solvers = at_a_time(p, team_.size(), v.K && v.K->serial() && !shared.gram.values);
     shared.memory = memory_ / static_cast<double>(solvers);
+    shared.hurry = std::isfinite(settings.time_limit);
     shared.team = solvers == 1 ? &team_ : nullptr;
     if (v.K) shared.K = v.K.get(), shared.rows = span(rows_);
     std::unique_ptr<SharedRows<T>> cache;
     if (hold == Hold::rows) {
       cache = std::make_unique<SharedRows<T>>(*v.K, shared.rows, v.made.data(), fit, solvers, shared.team);
-      v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
+      if (!shared.hurry) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
     }
     shared.cache = cache.get();
-    if (halted) return unsolved(p, begin, state.status);
+    if (ended()) return none();
     settings.time_limit = watch.left();
-    const std::vector<ColumnSolution> out = solve_columns<T>(p, shared, begin, settings, team_);
+    CodeSolution out = solve_columns<T>(p, shared, begin, settings, team_);
     if (cache) v.n_rows += cache->computed();
     return out;
   }
 
-  static nb::dict packed(const std::vector<ColumnSolution>& columns) {
+  static nb::dict packed(const CodeSolution& solution, Unbegun unbegun) {
+    const std::vector<std::unique_ptr<ColumnSolution>>& columns = solution.columns;
     static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
     const Index L = static_cast<Index>(columns.size());
     Index stored = 0, n_iter = 0;
-    for (const ColumnSolution& c : columns) stored += static_cast<Index>(c.at.size());
+    for (Index l = 0; l < L; ++l) stored += columns[l] ? static_cast<Index>(columns[l]->at.size()) : unbegun.size(l);
     auto indptr = empty<Index>("int64", L + 1), indices = empty<Index>("int64", stored);
     auto values = empty<double>("float64", stored), bias = empty<double>("float64", L),
          primal = empty<double>("float64", L), dual = empty<double>("float64", L);
     double violation = 0;
-    Status status = Status::solved;
-    Index at = 0;
+    auto rank = [](Status s) { return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest); };
+    std::ptrdiff_t worst = 0;
+    Index at = 0, not_begun = 0;
+    ColumnSolution idle;
     for (Index l = 0; l < L; ++l) {
-      const ColumnSolution& c = columns[l];
+      if (!columns[l]) ++not_begun, idle = unbegun(l, solution.ended);
+      const ColumnSolution& c = columns[l] ? *columns[l] : idle;
       indptr.data()[l] = at;
       std::copy(c.at.begin(), c.at.end(), indices.data() + at);
       std::copy(c.b.begin(), c.b.end(), values.data() + at);
@@ -261,14 +300,14 @@ class CodeSolver {
       bias.data()[l] = c.bias, primal.data()[l] = c.primal, dual.data()[l] = c.dual;
       violation = std::max(violation, c.violation);
       n_iter += c.n_iter;
-      status = std::max(status, c.status);  // the later ones are the worse ones
+      worst = std::max(worst, rank(c.status));
     }
     indptr.data()[L] = at;
     nb::dict result;
     result["indptr"] = indptr, result["indices"] = indices, result["values"] = values;
     result["bias"] = bias, result["primal"] = primal, result["dual"] = dual;
-    result["violation"] = violation, result["n_iter"] = n_iter;
-    result["status"] = names[static_cast<int>(status)];
+    result["violation"] = violation, result["n_iter"] = n_iter, result["not_begun"] = not_begun;
+    result["status"] = names[static_cast<int>(kFromBest[worst])];
     return result;
   }
 
@@ -332,7 +371,7 @@ ScoreArguments arguments(nb::handle Z, nb::handle SV, const nb::dict& kernel, co
 }
 
 void check_pairs(const CodeModel& model, Index classes) {
-  if (classes < 2 || model.columns() != classes * (classes - 1) / 2) refuse("pairs need one column each");
+  if (classes < 2 || !is_product(2 * model.columns(), classes, classes - 1)) refuse("pairs need one column each");
 }
 
 nb::object scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
@@ -390,7 +429,8 @@ void bind_codes(nb::module_& m) {
           "On given kernel values: a vector of n * n + 16 elements, row after row, used without a copy.")
       .def("solve", &CodeSolver::solve, "code"_a, "upper"_a, "ridge"_a, "start"_a.none(), "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),
-           "Minimise; see core/code_problem.hpp. start is None or (indptr, indices, values) of an earlier solution.")
+           "Minimise; see core/code_problem.hpp. start is None or (indptr, indices, values) of an earlier "
+           "solution, and its bias for columns that there is no time to begin.")
       .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
            "Scores of all columns for some of the sorted rows, from held kernel values.")
       .def_prop_ro("evaluations", &CodeSolver::evaluations, "Kernel values computed so far.")

@@ -18,7 +18,7 @@ class LinearMarginSolver {
     check_indices(p_.rows, p_.X.n, "rows");
     check_indices(p_.label, classes, "label");
     if (p_.label.size != p_.rows.size) refuse("label needs one entry per row");
-    if (p_.target.size != 0 && p_.target.size != classes * classes)
+    if (p_.target.size != 0 && !is_product(p_.target.size, classes, classes))
       refuse("target must be empty or have one entry per pair of classes");
     if (p_.rows.size == 0) refuse("rows must not be empty");
     check_numbers(p_.target, -kLargest, kLargest, "target");
@@ -39,8 +39,9 @@ class LinearMarginSolver {
     settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
     bool signalled = false;
     settings.stop = asking(stop, signalled);
-    auto workspace = empty<double>("float64", weights_size(p));
+    // The weights first: where they fit into memory, the size of the workspace is a number.
     auto w = empty<double>("float64", p.classes, p.X.d), b = empty<double>("float64", p.classes);
+    auto workspace = empty<double>("float64", weights_size(p));
     Solution out;
     {
       const nb::gil_scoped_release free;

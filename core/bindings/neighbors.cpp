@@ -45,7 +45,8 @@ nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector
   if (q.label.size != x.data.n) refuse("label needs one entry per row");
   check_indices(q.label, classes, "label");
   if (q.group.size && q.group.size != x.data.n) refuse("group needs one entry per row, or none");
-  if (q.D.scale.size && q.D.scale.size != classes * classes) refuse("scale needs classes x classes entries, or none");
+  if (q.D.scale.size && !is_product(q.D.scale.size, classes, classes))
+    refuse("scale needs classes x classes entries, or none");
   check_numbers(q.D.scale, 0, kLargest, "scale");
   if (!(gamma > 0) || !std::isfinite(gamma) || !std::isfinite(alpha)) refuse("gamma > 0 and alpha must be finite");
   if (!(radius >= 0)) refuse("radius must be at least 0");

@@ -48,6 +48,7 @@ class DualSolver {
   }
 
   std::uint64_t evaluations() const { return rows_.evaluations(); }
+  nb::object center() const { return as_vector(rows_.center()); }
 
  private:
   TrainingRows rows_;
@@ -114,6 +115,7 @@ void bind_solvers(nb::module_& m) {
       .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
            "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(),
            "Minimise from the feasible point alpha; see core/dual_problem.hpp.")
+      .def_prop_ro("center", &DualSolver::center, "What is taken off all rows; empty for nothing.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
   nb::class_<MarginSolver>(m, "MarginSolver",
                            "Solves duals with a variable per example and class on one set of rows, sorted by class.")

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -28,6 +29,12 @@ class TrainingRows {
   Span<const Index> rows() const { return span(rows_); }
   std::uint64_t evaluations() const { return wide_ ? wide_->K.evaluations() : narrow_->K.evaluations(); }
 
+  // What is taken off all rows; empty for nothing.
+  std::vector<double> center() const {
+    const std::vector<float>& mean = wide_ ? wide_->K.mean() : narrow_->K.mean();
+    return {mean.begin(), mean.end()};
+  }
+
   template <class Problem>
   nb::dict solve(const Problem& p, Span<const double> alpha, Settings settings, const nb::object& stop) {
     check_run(settings.tol, settings.max_iter, settings.time_limit, stop);
@@ -38,14 +45,14 @@ class TrainingRows {
     Solution out;
     {
       const nb::gil_scoped_release free;
-      const std::vector<double> start(alpha.begin(), alpha.end());
-      out = wide_ ? polymargin::solve<double>(p, wide_->K, wide_->cache, start, settings, team_)
-                  : polymargin::solve<float>(p, narrow_->K, narrow_->cache, start, settings, team_);
+      std::vector<double> start(alpha.begin(), alpha.end());
+      out = wide_ ? polymargin::solve<double>(p, wide_->K, wide_->cache, std::move(start), settings, team_)
+                  : polymargin::solve<float>(p, narrow_->K, narrow_->cache, std::move(start), settings, team_);
     }
     nb::dict result = report(out, signalled);
-    result["alpha"] = as_vector(out.alpha);
-    result["gradient"] = as_vector(out.gradient);
-    result["multiplier"] = as_vector(out.multiplier);
+    result["alpha"] = as_vector(std::move(out.alpha));
+    result["gradient"] = as_vector(std::move(out.gradient));
+    result["multiplier"] = as_vector(std::move(out.multiplier));
     return result;
   }
 

@@ -22,11 +22,13 @@ from .checks import NONE, POSITIVE, RUN, Name, Number, check_classes, check_para
 from .columns import _plain
 from .core_vector import CoreVectorSVC
 from .joint import JointSVC
+from .labels import check_labels
 from .machines import MACHINES
 from .probabilities import fitted, margins, probabilities, unseen
 from .progress import say
 from .reductions import OneVsRestSVC, PairwiseSVC
 from .resources import peak_memory
+from .state import keep, whole
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
 MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
@@ -149,6 +151,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any) -> AutoSVC:
         """Choose, tune, train and calibrate.
 
@@ -167,6 +170,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         """
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
+        check_labels(y)
         table = _plain(X)
         X, y = validate_data(
             self, table, y, accept_sparse="csr", dtype=None, ensure_all_finite=False, ensure_min_samples=2
@@ -196,13 +200,17 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.machine_ = self._machine(name, **self.best_params_, y=y, seconds=tuning.left(), verbose=self.verbose)
         try:
             self.machine_.fit(Z, labels)
-            self.margins_ = margins(self.machine_)
             if self.calibrate and not interrupted:
                 self._calibrate(tuning)
-        finally:
-            self.feature_names_out_ = self.encoder_.get_feature_names_out()
-            self.fit_seconds_, self.peak_memory_ = time.monotonic() - begin, peak_memory()
+        except KeyboardInterrupt:
+            if not hasattr(self.machine_, "status_"):
+                raise
+            interrupted = True
+        self.margins_ = margins(self.machine_)
+        self.feature_names_out_ = self.encoder_.get_feature_names_out()
+        self.fit_seconds_, self.peak_memory_ = time.monotonic() - begin, peak_memory()
         if interrupted:
+            keep(self)
             raise KeyboardInterrupt
         return self
 

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .checks import canonical, check_sample_weight, column_moments
 from .core_search import Block
+from .labels import check_labels
 
 BLOCK_BYTES = 32 << 20
 PARQUET_ROWS = 1 << 16
@@ -26,10 +27,10 @@ SOME = 1024  # rows that are kept for decisions about the arithmetic
 
 
 def rows_in_block(X: Any) -> int:
-    """Rows of a block of some megabytes."""
+    """Rows of a block of some megabytes at most, and few enough to look at the clock after each."""
     n = max(X.shape[0], 1)
     size = (X.data.nbytes + X.indices.nbytes) / n if sp.issparse(X) else X.shape[1] * X.dtype.itemsize
-    return int(np.clip(BLOCK_BYTES // max(size, 1), 1024, 1 << 18))
+    return int(np.clip(BLOCK_BYTES // max(size, 1), 1024, 1 << 14))
 
 
 @dataclass
@@ -58,6 +59,7 @@ def checked(chunk: Any) -> tuple[Any, np.ndarray, np.ndarray]:
             f"a chunk expected to be (X, y) or (X, y, sample_weight), and found {type(chunk).__name__}"
         ) from None
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
+    check_labels(y)
     y = np.asarray(y)
     check_classification_targets(y)
     if y.shape != X.shape[:1]:

@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from .prototypes import PrototypeClassifier
+from .resources import budget
+from .state import keep
 
 
 def _has(name: str):
@@ -60,6 +65,40 @@ class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if last is self.estimator or sklearn.get_config()["enable_metadata_routing"]:
             return {"sample_weight": sample_weight}
         return {f"{self.estimator.steps[-1][0]}__sample_weight": sample_weight}
+
+    def _fit_best(self, X: Any, y: Any, fit_weights: dict[str, Any], seconds: float = np.inf) -> None:
+        """Fit `best_estimator_`, a machine of ours within the memory of the search and so many seconds.
+
+        Ctrl-C ends the search here as well, with what it leaves of that fit.
+        """
+        best = clone(self.estimator).set_params(**self.best_params_)
+        machine = best[-1] if isinstance(best, Pipeline) else best
+        own = {}
+        if isinstance(machine, PrototypeClassifier):
+            own = {name: getattr(machine, name) for name in ("memory", "time_limit")}
+            limit = min(seconds, np.inf if own["time_limit"] is None else own["time_limit"])
+            memory = min(budget(own["memory"]), budget(self.memory))
+            machine.set_params(memory=memory, time_limit=None if np.isinf(limit) else limit)
+        try:
+            best.fit(X, y, **fit_weights)
+            if np.isfinite(seconds) and getattr(machine, "status_", "") == "time_limit":
+                self.status_ = "time_limit"
+        except KeyboardInterrupt:
+            self.status_ = "interrupted"
+            try:
+                check_is_fitted(best)
+            except NotFittedError:
+                self._keep_results()
+                raise KeyboardInterrupt from None
+        machine.set_params(**own)
+        self.best_estimator_ = best
+
+    def _keep_results(self) -> None:
+        """Keep the results of a search that has no model yet, unless there is a former model to go back to."""
+        if "best_params_" not in self._former:
+            keep(self)
+        elif hasattr(self, "_kept"):
+            self._former["_kept"] = self._kept  # to go on with
 
     @available_if(_has("predict"))
     def predict(self, X: Any) -> np.ndarray:

@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .kernels import KERNELS
+from .labels import check_labels
 
 SYNONYMS = {"gaussian": "rbf", "polynomial": "poly", "l1": "hinge", "l2": "squared_hinge", "bias": "exact"}
 
@@ -68,8 +69,13 @@ class Number:
     def accepts(self, value: Any) -> bool:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Integral if self.integer else Real):
             return False
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # an integer beyond all floats
+            return False
         return (
-            math.isfinite(value)
+            finite
+            and (not self.integer or abs(value) < 2**63)  # as the core counts
             and self.least <= value <= self.most
             and value > self.above
             and (value != 0 or self.zero)
@@ -120,7 +126,7 @@ KERNEL = {
         POSITIVE,
         Array("an array with one number per feature"),
     ),
-    "degree": (Number("an integer >= 1", least=1, integer=True),),
+    "degree": (Number("an integer >= 1", least=1, most=2**31 - 1, integer=True),),
     "coef0": (Number("a finite number"),),
 }
 RUN = {
@@ -129,7 +135,7 @@ RUN = {
     "max_iter": (Number("an integer >= 1", least=1, integer=True),),
     "time_limit": (NONE, Number("a number of seconds > 0", above=0.0)),
     "memory": (Number("a number of bytes >= 1000000", least=1e6), Kind('"auto" or a string such as "512MB"', (str,))),
-    "n_jobs": (NONE, Number("an integer other than 0", integer=True, zero=False)),
+    "n_jobs": (NONE, Number("an integer other than 0", most=2**31 - 1, integer=True, zero=False)),
     "warm_start": (BOOL,),
     "random_state": (
         NONE,
@@ -148,6 +154,8 @@ def check_parameters(estimator: Any, constraints: Mapping[str, tuple]) -> None:
         advice = ""
         if isinstance(value, str):
             advice = nearest(value, [name for c in allowed if isinstance(c, Name) for name in c.names])
+        elif isinstance(value, Integral) and value >= 2**31:
+            advice = ": it is too large"
         expected = ", or ".join(c.expected for c in allowed)
         raise ValueError(
             f"{type(estimator).__name__} expected {parameter} to be {expected}, and found {value!r}{advice}"
@@ -187,6 +195,7 @@ def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed:
     try:
         if not fit:
             return canonical(validate_data(estimator, X, reset=False, **how))
+        check_labels(y)
         X, y = validate_data(estimator, X, y, **how)
     except ValueError as error:
         if "Input X contains" not in str(error):
@@ -307,6 +316,8 @@ def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not np.all(np.isfinite(variance)):
         j = int(np.argmin(np.isfinite(variance)))
         raise too_large(np.abs(X[:, [j]]).max(), f"column {j} of X")
+    if variance.max(initial=0.0) < 1e-300:
+        check_squares(X)
     return mean, variance
 
 
@@ -318,11 +329,14 @@ def too_large(value: float, where: str) -> ValueError:
     )
 
 
-def check_squares(X: Any) -> Any:
-    """X itself, unless squares of its numbers overflow."""
+def check_squares(X: Any, least: float = 1e-150) -> Any:
+    """X itself, unless squares of its numbers overflow or all of them vanish."""
     largest = float(abs(X).max()) if X.shape[0] else 0.0
     if largest > 1e150:
         raise too_large(largest, "X")
+    if 0 < largest < least:
+        found = f"X expected numbers whose squares do not vanish, and found none above {largest:.3g}"
+        raise ValueError(f"{found}: scale the data first, for example with MinMaxScaler")
     return X
 
 
@@ -336,16 +350,22 @@ def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         share = w.sum()
         if share == 0:
             continue
+        m = np.zeros(d)  # found twice: the second time without the rounding errors of a long sum
         if sp.issparse(X):
             block = X[at : at + step]
             per_value = np.repeat(w, np.diff(block.indptr))
-            m = np.bincount(block.indices, per_value * block.data, d) / share
-            s = np.bincount(block.indices, per_value * (block.data - m[block.indices]) ** 2, d)
-            s += (share - np.bincount(block.indices, per_value, d)) * m**2
+            absent = np.count_nonzero(w) - np.bincount(block.indices, per_value > 0, d)
+            zeros = np.where(absent > 0, share - np.bincount(block.indices, per_value, d), 0.0)  # their weight
+            for _ in range(2):
+                rest = block.data - m[block.indices]
+                m = m + (np.bincount(block.indices, per_value * rest, d) - zeros * m) / share
+            s = np.bincount(block.indices, per_value * (block.data - m[block.indices]) ** 2, d) + zeros * m**2
         else:
             block = X[at : at + step].astype(np.float64)
-            m = w @ block / share
-            block -= m
+            for _ in range(2):
+                more = w @ block / share
+                block -= more
+                m += more
             s = w @ np.square(block, out=block)
         gap = m - mean
         spread += s + gap**2 * (total * share / (total + share))

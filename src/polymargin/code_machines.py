@@ -38,6 +38,7 @@ from .machines import LOSSES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
+from .state import keep, whole
 
 CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
@@ -53,6 +54,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
 
     _constraints = CONSTRAINTS
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CodeClassifier:
         """Train all binary machines.
@@ -71,7 +73,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         -------
         self
             The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again.
+            raised again; a fit that fails leaves the former model.
         """
         begin = time.perf_counter()
         check_parameters(self, self._constraints)
@@ -103,7 +105,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 dtype=value_type(X, rows, kernel, strength, self.tol, small=SMALL),
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
-                time_limit=np.inf if self.time_limit is None else float(self.time_limit),
+                deadline=begin + (np.inf if self.time_limit is None else float(self.time_limit)),
                 memory=memory,
                 threads=n_threads,
                 start=start,
@@ -112,14 +114,21 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
             self._set_report(out, y[self.support_], strength[np.searchsorted(rows, self.support_)])
+            if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=True):
+                self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
+            keep(self)
             progress.end(f"polymargin: {self._summary()}")
         if out["signalled"]:
             raise KeyboardInterrupt
         if progress.error is not None:
             raise progress.error
+        if doubtful:
+            warnings.warn(kernels.indefinite_advice(self.kernel), ConvergenceWarning, stacklevel=CALLER)
         if self.status_ != "solved":
-            warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
+            idle = f", and {out['not_begun']:,} of {len(out['bias']):,} machines not begun" if out["not_begun"] else ""
+            what = f"{self._summary()}{idle}: {WHAT_TO_DO[self.status_]}."
+            warnings.warn(what, ConvergenceWarning, stacklevel=CALLER)
         return self
 
     # --- the fitted model ---
@@ -131,7 +140,9 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         return self._columns
 
     def _set_columns(self, X: Any, rows: np.ndarray, code: np.ndarray, out: dict[str, Any]) -> None:
-        used, number = np.unique(out["indices"], return_inverse=True)
+        is_used = np.zeros(len(rows), dtype=bool)
+        is_used[out["indices"]] = True
+        used, number = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[out["indices"]]
         self.support_ = rows[used]
         self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
         self.dual_coef_ = sp.csr_array((out["values"], number, out["indptr"]), shape=(len(out["bias"]), len(used)))
@@ -163,14 +174,15 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             f"duality gap of {self.duality_gap_:.1e}"
         )
 
-    def _last_columns(self, n: int, code: np.ndarray) -> sp.csr_array | None:
-        """The coefficients of the last fit over all n rows, if that fit had this code and as many rows."""
+    def _last_columns(self, n: int, code: np.ndarray) -> tuple[sp.csr_array, np.ndarray] | None:
+        """Coefficients over all n rows and biases of the last fit, if that had this code and as many rows."""
         if not self.warm_start or not hasattr(self, "_columns") or self.shape_fit_[0] != n:
             return None
         if not np.array_equal(code, self._columns):
             return None
         last = self.dual_coef_
-        return sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(last.shape[0], n))
+        b = sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(last.shape[0], n))
+        return b, self.intercept_
 
     # --- scores ---
 
@@ -267,25 +279,24 @@ def solve_columns(
     dtype: str,
     tol: float,
     max_iter: int,
-    time_limit: float,
+    deadline: float,
     memory: float,
     threads: int,
-    start: sp.csr_array | None,
+    start: tuple[sp.csr_array, np.ndarray] | None,
     progress: Any,
 ) -> dict[str, Any]:
     """Solve all columns on ``X[rows]`` with class indices ``y``; coefficients come back in the order of ``rows``.
 
-    ``columns`` is a code, int8 with a row per class, or int64 pairs of classes. ``start`` has a row per column of the
-    code and a column per row of X.
+    ``columns`` is a code, int8 with a row per class, or int64 pairs of classes. ``start`` are coefficients with a row
+    per column of the code and a column per row of X, and biases. ``deadline`` is a time of `time.perf_counter`.
     """
-    deadline = time.monotonic() + time_limit
     order = np.argsort(y, kind="stable")
     segments = np.concatenate([[0], np.cumsum(np.bincount(y, minlength=n_classes))]).astype(np.int64)
     begin = None
     if start is not None:
-        begin = start[:, rows[order]]
-        begin.sort_indices()
-        begin = (begin.indptr.astype(np.int64), begin.indices.astype(np.int64), begin.data)
+        b = start[0][:, rows[order]]
+        b.sort_indices()
+        begin = (b.indptr.astype(np.int64), b.indices.astype(np.int64), b.data, start[1])
 
     def stop(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
         return bool(progress({"n_iter": n_iter, "violation": violation, "dual": dual, "seconds": seconds}))
@@ -295,15 +306,18 @@ def solve_columns(
             kernels.as_data(X), kernel, np.ascontiguousarray(rows[order], dtype=np.int64), segments, dtype,
             float(memory), int(threads),
         )  # fmt: skip
-        left = max(deadline - time.monotonic(), 0.0)
+        left = max(deadline - time.perf_counter(), 0.0)
         ask = None if progress is None else stop
         out = core.solve(np.ascontiguousarray(columns), upper[order], ridge[order], begin, tol, max_iter, left, ask)
         return out | {"evaluations": core.evaluations}
 
     out = attempt(dtype, begin)
     if out["status"] == "stalled" and dtype == "float32":
-        again = attempt("float64", (out["indptr"], out["indices"], out["values"]))
-        out = again | {"n_iter": out["n_iter"] + again["n_iter"]}
+        again = attempt("float64", (out["indptr"], out["indices"], out["values"], out["bias"]))
+        n_iter = out["n_iter"] + again["n_iter"]
+        if again["dual"].sum() < out["dual"].sum():  # a limit left it no time
+            again |= {name: out[name] for name in out if name not in ("status", "signalled", "evaluations")}
+        out = again | {"n_iter": n_iter}
     back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(len(out["bias"]), len(rows)))
     back.sort_indices()
     return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .checks import Name, Number, canonical, check_parameters
+from .state import whole
 
 CONSTRAINTS = {
     "scaling": (Name(("column", "common")),),
@@ -62,6 +63,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.scaling = scaling
         self.max_categories = max_categories
 
+    @whole
     def fit(self, X: Any, y: Any = None) -> ColumnEncoder:
         """Learn scales and words.
 

@@ -19,6 +19,7 @@ from .progress import CALLER, CallbackSupportMixin, Progress
 from .prototypes import PrototypeClassifier
 from .reductions import votes
 from .resources import threads
+from .state import keep
 
 # <y, y'> of the label vectors for T classes: equal and different classes.
 CODES = {
@@ -131,6 +132,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
 
     def _end(self, begin: float, bar: Progress) -> None:
         self.fit_seconds_ = time.perf_counter() - begin
+        keep(self)
         bar.end(f"polymargin: {self._summary()}")
 
     def _intercepts(self, y: np.ndarray, alpha: np.ndarray) -> np.ndarray:
@@ -190,6 +192,8 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
             raise KeyboardInterrupt
         if bar.error is not None:
             raise bar.error
-        if self.status_ not in ("solved", "epsilon"):
+        if fit.indefinite:
+            warnings.warn(kernels.indefinite_advice(self.kernel), ConvergenceWarning, stacklevel=CALLER + 1)
+        elif self.status_ not in ("solved", "epsilon"):
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER + 1)
         return self

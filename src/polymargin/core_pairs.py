@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .core_set import Growth, learn, run_options, seed_of
+from .core_set import Growth, learn, relative_gap, run_options, seed_of
 from .progress import Progress
 from .reductions import all_pairs
+from .state import keep
 
 SEVERITY = ("solved", "epsilon", "stalled", "max_iter", "time_limit", "interrupted")
 
@@ -25,7 +26,10 @@ def fit_pairs(
     pairs, fits = all_pairs(len(model.classes_)), []
     with Progress(model, model.tol, model.verbose, data) as bar:
         run = run_options(model, begin, bar, epsilon=model.epsilon)
-        for a, b in pairs:
+        deadline = run["deadline"]
+        for k, (a, b) in enumerate(pairs):
+            now = time.monotonic()
+            run["deadline"] = now + (deadline - now) / (len(pairs) - k)  # an even share of what is left
             own = np.flatnonzero((y == a) | (y == b))
             label = (y[own] == b).astype(np.int64)
             some = X[rows[own[:: max(1, len(own) // 1024)]]]
@@ -34,12 +38,19 @@ def fit_pairs(
             core = fit.certified()[0]
             core.rows.index = own[core.rows.index]
             fits.append(fit)
-            if fit.signalled or fit.status in ("interrupted", "time_limit"):
+            if fit.signalled or fit.status == "interrupted":
+                break
+            if k + 1 < len(pairs) and time.monotonic() > deadline:
+                fit.status = "time_limit"
                 break
         worst = max(fits, key=lambda fit: SEVERITY.index(fit.status))
+        worst.indefinite = any(fit.indefinite for fit in fits)
         set_pairs(model, fits, pairs, X, rows, y)
+        if worst.indefinite:
+            model.duality_gap_ = np.inf
         model.status_ = worst.status
         model.fit_seconds_ = time.perf_counter() - begin
+        keep(model)
         bar.end(f"polymargin: {model._summary()}")
     return worst, bar
 
@@ -52,12 +63,18 @@ def set_pairs(model: Any, fits: list[Growth], pairs: np.ndarray, X: Any, rows: n
         signed = np.where(core.rows.y == 0, core.alpha, -core.alpha)
         B[k, np.searchsorted(used, core.rows.index)] = signed
         intercept[k] = signed.sum() if model.intercept == "regularised" else 0.0
+    vars(model).pop("_kept", None)  # core vectors of a joint machine, of an earlier fit
     model.pairs_ = pairs
     model.rho_ = float(min(rho for _, _, rho in cores))
     model.n_iter_ = int(sum(fit.n_iter for fit in fits))
-    model.primal_objective_ = float(sum(primal for _, primal, _ in cores))
-    model.dual_objective_ = float(sum(core.dual for core, _, _ in cores))
-    model.duality_gap_ = model.kkt_violation_ = float(max(fit.gap for fit in fits))
+    if len(fits) == len(pairs):
+        model.primal_objective_ = float(sum(primal for _, primal, _ in cores))
+        model.dual_objective_ = float(sum(core.dual for core, _, _ in cores))
+        model.duality_gap_ = float(relative_gap(model.primal_objective_, model.dual_objective_))
+        model.kkt_violation_ = float(max(fit.gap for fit in fits))
+    else:  # nothing is known of the pairs that were not begun
+        model.primal_objective_ = model.duality_gap_ = model.kkt_violation_ = float("inf")
+        model.dual_objective_ = -float("inf")
     model.radius_ = float(max(np.sqrt(max(f.kappa + c.dual, 0.0)) for f, (c, _, _) in zip(fits, cores, strict=True)))
     model.core_size_path_ = [len(core.alpha) for core, _, _ in cores]
     model.n_kernel_evals_ = int(sum(fit.evaluations for fit in fits))

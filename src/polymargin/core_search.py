@@ -88,7 +88,8 @@ class Form:
         return replace(self, error=0.0)
 
     def record(self, A: Any, B: Any) -> dict[str, Any]:
-        return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B) | {"offset": self.offset}
+        # A and B may be any part of the data.
+        return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B, False) | {"offset": self.offset}
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) + b0."""
@@ -236,3 +237,14 @@ class Search:
         value = square - 2 * rho + np.maximum((n * rho - 2 * s) * rho + ss, 0)
         best = int(np.argmin(value))
         return float(value[best]), float(rho[best])
+
+
+def best_rho(s: np.ndarray, ridge: np.ndarray) -> float:
+    """The root of sum_i (rho - s_i)_+ / r_i = 1, where the primal is smallest; without slack the smallest s."""
+    if not np.all(ridge > 0):
+        return float(s.min())
+    order = np.argsort(s)
+    n, total = np.cumsum(1 / ridge[order]), np.cumsum(s[order] / ridge[order])
+    rho = (1 + total) / n  # if the first k + 1 rows fall short
+    k = int(np.argmax(np.append(rho[:-1] <= s[order][1:], True)))
+    return float(rho[k])

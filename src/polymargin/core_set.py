@@ -23,7 +23,7 @@ import numpy as np
 
 from . import _core, kernels
 from .batches import Arrays
-from .core_search import Form, Found, Model, Rows, Search, Source, draw, joined
+from .core_search import Form, Found, Model, Rows, Search, Source, best_rho, draw, joined
 from .progress import Progress
 from .resources import budget
 
@@ -32,6 +32,7 @@ POOL = 50_000  # rows that samples are drawn from
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
+GRACE = 0.5  # and beyond the time limit, if it is the first one
 
 
 class Ended(Exception):
@@ -64,6 +65,7 @@ class Growth:
     gap: float = np.inf
     status: str = "solved"
     signalled: bool = False
+    indefinite: bool = False  # the kernel is, on core vectors or on all rows: there is no certificate
     n_iter: int = 0
     n_rounds: int = 0
     evaluations: int = 0
@@ -102,13 +104,29 @@ class Growth:
             self.status, self.signalled = "interrupted", True
         except Ended as end:
             self.status = end.args[0]
-        if self.best is None and (self.status != "interrupted" or self.seconds_of_a_pass() <= PATIENCE):
+        allowed = {"interrupted": PATIENCE, "time_limit": self.deadline + GRACE - time.monotonic()}
+        if self.best is None and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
             self.last_pass(source)
+        X = self.certified()[0].rows.X
+        self.doubt(X, np.arange(X.shape[0]))
         return self
+
+    def doubt(self, X: Any, rows: np.ndarray) -> None:
+        """Claim nothing where the kernel is seen to be indefinite on these rows."""
+        kernel = self.form.record(X, X)
+        if self.status != "interrupted" and kernels.indefinite(X, rows, kernel, zero_sums=self.form.ball):
+            self.indefinite, self.gap = True, np.inf
+            self.status = "stalled" if self.status in ("solved", "epsilon") else self.status
 
     def seconds_of_a_pass(self) -> float:
         """An estimate from the pass that drew the samples and from what scoring samples cost."""
         return self.reading + self.pace * self.n * len(self.model.alpha)
+
+    def left(self) -> float:
+        """Seconds to the time limit; before the first pass, to the last moment to begin it, not before half of them."""
+        first = self.best is None and self.model is not None
+        reserved = min(self.seconds_of_a_pass(), 0.5 * (self.deadline - self.began)) if first else 0.0
+        return self.deadline - time.monotonic() - reserved
 
     def last_pass(self, source: Source) -> None:
         """A certificate for a fit that ended before its first pass, unless this is interrupted as well."""
@@ -117,7 +135,7 @@ class Growth:
             self.judge(search := self.searching(), self.search(source, search, certify=True))
         except KeyboardInterrupt:
             interrupted = self.signalled = True
-        except Ended:  # a callback asks for the end; the certificate is there
+        except Ended:  # a callback asks for the end, or the pass took far too long
             pass
         if interrupted:
             self.status = "interrupted"
@@ -144,7 +162,7 @@ class Growth:
         )  # fmt: skip
         out = core.solve(
             linear, ridge, self.alpha, tol, max(self.max_iter - self.n_iter, 0),
-            max(self.deadline - time.monotonic(), 0.0), self._asked if self.report else None,
+            max(self.left(), 0.0), self._asked if self.report else None,
         )  # fmt: skip
         self.n_iter += out["n_iter"]
         self.evaluations += core.evaluations
@@ -186,7 +204,7 @@ class Growth:
     def sample(self, pool: Rows, tol: float) -> None:
         """Grow on random rows: `sample_size` of them for every eight core vectors, the farthest join."""
         at, quiet = 0, 0
-        while at < len(pool) and quiet < 2 and len(self.model.alpha) < self.max_core:
+        while at < len(pool) and quiet < 2 and len(self.model.alpha) < self.max_core and self.left() > 0:
             size = self.sample_size * max(1, len(self.model.alpha) // 8)
             batch = pool[at : at + size]
             at += size
@@ -195,7 +213,8 @@ class Growth:
                 continue
             begin, cost = time.monotonic(), len(batch) * len(self.model.alpha)
             s = self.model.scores(self.form, batch.X, batch.y)
-            self.pace, self.evaluations = (time.monotonic() - begin) / cost, self.evaluations + cost
+            pace, self.evaluations = (time.monotonic() - begin) / cost, self.evaluations + cost
+            self.pace = min(self.pace or pace, pace)  # a few values, or a busy machine, make it look slow
             out = np.flatnonzero(s < self.bound())
             quiet = 0 if len(out) else quiet + 1
             if len(out):
@@ -217,15 +236,16 @@ class Growth:
 
     def search(self, source: Source, search: Search, certify: bool = False) -> Found:
         begin, found, last = time.monotonic(), None, 0.0
+        end = self.deadline + (GRACE if self.best is None else 0.0)
         for part in source.map(search):
             found = part if found is None else search.merged(found, part)
             self.evaluations += part.n * len(self.model.alpha)
             now = time.monotonic()
             self.rate = found.n / max(now - begin, 1e-9)
+            if now > end and self.status in ("solved", "time_limit"):
+                raise Ended("time_limit")
             if certify:
                 continue
-            if self.best is not None and now > self.deadline:
-                raise Ended("time_limit")
             if now - last > 0.1:
                 last = now
                 self.tell()
@@ -377,15 +397,5 @@ def exact(
     elif fit.status == "solved":
         fit.status = "stalled"
     fit.evaluations = int(solver.evaluations)
+    fit.doubt(X, rows)
     return fit
-
-
-def best_rho(s: np.ndarray, ridge: np.ndarray) -> float:
-    """The root of sum_i (rho - s_i)_+ / r_i = 1, where the primal is smallest; without slack the smallest s."""
-    if not np.all(ridge > 0):
-        return float(s.min())
-    order = np.argsort(s)
-    n, total = np.cumsum(1 / ridge[order]), np.cumsum(s[order] / ridge[order])
-    rho = (1 + total) / n  # if the first k + 1 rows fall short
-    k = int(np.argmax(np.append(rho[:-1] <= s[order][1:], True)))
-    return float(rho[k])

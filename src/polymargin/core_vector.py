@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from .core_pairs import fit_pairs
 from .core_search import Rows, joined
 from .core_set import SMALL_GRAM, grow, learn, run_options, seed_of
 from .distributed import distributed_source, is_dask
+from .labels import check_labels
 from .progress import Progress, with_callbacks
+from .state import keep, whole
 
 
 def learns_in_parts(model: Any) -> bool:
@@ -115,7 +118,7 @@ class CoreVectorSVC(CoreModel):
     status_ : {"solved", "epsilon", "max_iter", "time_limit", "stalled", "interrupted"}
         Why the fit ended; "solved" is said only of a certified gap of at most `tol`.
     n_iter_, kkt_violation_, n_kernel_evals_, fit_seconds_, gamma_, shape_fit_, n_features_in_, feature_names_in_
-        As in :class:`JointSVC`; `kkt_violation_` is the gap.
+        As in :class:`JointSVC`; `kkt_violation_` is the gap, for pairs the largest gap of a pair.
     traffic_ : dict
         On Dask: passes over the data, and bytes sent to the workers and received from them.
 
@@ -183,6 +186,7 @@ class CoreVectorSVC(CoreModel):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CoreVectorSVC:
         """Learn the class prototypes.
@@ -204,7 +208,7 @@ class CoreVectorSVC(CoreModel):
         -------
         self : CoreVectorSVC
             The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again.
+            raised again; a fit that fails leaves the former model.
         """
         begin = time.perf_counter()
         self._check()
@@ -281,11 +285,18 @@ class CoreVectorSVC(CoreModel):
         for name in ("dual_coef_", "n_seen_", "_kept"):
             if hasattr(self, name):
                 delattr(self, name)
-        for chunk in chunks:
-            self.partial_fit(*chunk[:2], sample_weight=chunk[2] if len(chunk) > 2 else None)
+        try:
+            for chunk in chunks:
+                self.partial_fit(*chunk[:2], sample_weight=chunk[2] if len(chunk) > 2 else None)
+        except KeyboardInterrupt:
+            if hasattr(self, "_kept"):  # the model of the chunks before
+                self.status_ = "interrupted"
+                keep(self)
+            raise
         return self
 
     @available_if(learns_in_parts)
+    @partial(whole, anew=False)
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, n_total: int | None = None
     ) -> CoreVectorSVC:
@@ -321,6 +332,7 @@ class CoreVectorSVC(CoreModel):
                     "of them in the first call with classes="
                 )
         else:
+            check_labels(y)
             X, y = check_rows(self, X, y, fit=False, precomputed=False), np.asarray(y)
         weight = check_sample_weight(sample_weight, X.shape[0])
         index = np.searchsorted(self.classes_, y)

@@ -134,6 +134,13 @@ def descend_from(
     return replace(best, path=path), [best.point], None
 
 
+def starting_points(C: float, gamma: Any, size: int, n: int) -> list[np.ndarray]:
+    """ln C and `size` times ln gamma; further ones have larger gammas: with one per feature there are local minima."""
+    gamma = np.maximum(np.broadcast_to(np.asarray(gamma, dtype=np.float64), size), np.finfo(float).tiny)
+    start, larger = np.log(np.concatenate([[C], gamma])), np.r_[0.0, np.full(size, np.log(4.0))]
+    return [start + k * larger for k in range(n)]
+
+
 class Shown:
     """What a verbose search shows: a bar with the last criterion and parameters on a terminal, else log lines."""
 

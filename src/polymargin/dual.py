@@ -8,20 +8,23 @@ where the machine has an exact intercept). Inside this module the variables are 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from . import _core
-from .kernels import as_data, float32_error
+from .kernels import as_data, float32_error, is_far
 from .machines import LOSSES, Loss, Machine
 from .starting_points import start, start_with_sums
 
 SMALL = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
 FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
 MAX_ROOT_STEPS = 60
+BLOCK = 4096  # rows of which a copy is made at a time
 
 
 @dataclass
@@ -148,6 +151,9 @@ def solve(
     strength = (C if nu is None else T / (nu * weight.sum())) * weight
     if intercept == "regularised":
         kernel = {**kernel, "offset": 1.0}
+    # Equal class sums: the coefficients of w_c - wbar sum to zero, and no score notices that all rows are moved.
+    equal = intercept == "exact" and np.ptp(_shares(priors, T)) == 0
+    kernel = {**kernel, "centered": bool(equal and kernel["kind"] == "linear" and is_far(X, rows))}
     problem = _qp(form, strength, segments, target=form.target if nu is None else 0.0)
     if nu is not None:
         _check_nu(nu, intercept, priors, weight, segments, form)
@@ -171,9 +177,13 @@ def solve(
     run, out = attempt(dtype, begin)
     if out["status"] == "stalled" and dtype == "float32":
         run, out = attempt("float64", out["alpha"])
+    if out["status"] == "no_margin" and nu is None:
+        out["status"] = "stalled"
     alpha = np.empty(len(rows))
     alpha[order] = out["alpha"]
     b = out["b"]
+    if kernel["centered"]:
+        b = b - _moved_back(X, rows[order], segments, out["alpha"], run.core.center)
     if intercept == "regularised":
         b = np.add.reduceat(out["alpha"], segments[:-1])
     return Solution(
@@ -241,8 +251,28 @@ def _nu_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dict
     r = np.asarray(out["multiplier"])
     rho = float(r[0]) if shares is None else float(shares @ r)
     b = np.zeros(T) if shares is None else rho - r
-    unit = max(rho, np.finfo(float).tiny) if run.relative else 1.0  # the violation in the unit of tol
-    return out | {"rho": rho, "b": b, "extra": 0.0, "violation": out["violation"] / unit}
+    if run.relative:  # the violation in the unit of tol; there is none where the margin is no larger than rounding
+        if out["status"] == "solved" and not (rho > 0 and out["violation"] <= run.tol * rho):
+            out["status"] = "no_margin"
+        elif rho > 0:
+            out["violation"] /= rho
+    return out | {"rho": rho, "b": b, "extra": 0.0}
+
+
+def _moved_back(X, rows: np.ndarray, segments: np.ndarray, a: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """<w_c - wbar, center>: what the scores of the rows as they are have more than those of the centered rows.
+
+    The coefficients of w_c - wbar sum to zero but for rounding, which counts as well: the rows may be far away.
+    """
+    W = np.zeros((len(segments) - 1, len(center)))
+    label = np.repeat(np.arange(len(W)), np.diff(segments))
+    used = np.flatnonzero(a)
+    for some in np.split(used, range(BLOCK, len(used), BLOCK)):
+        places = (label[some], np.arange(len(some)))
+        W += sp.csr_array((a[some], places), shape=(len(W), len(some))) @ (X[rows[some]] - center)
+    usual = math.fsum(a) / len(W)
+    W += np.multiply.outer([math.fsum((*part, -usual)) for part in np.split(a, segments[1:-1])], center)
+    return (W - W.mean(axis=0)) @ center
 
 
 def _exact_c_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray) -> dict:

@@ -30,6 +30,7 @@ from .core_search import Form
 from .core_set import SMALL_GRAM, learn, run_options, seed_of
 from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
 from .resources import threads
+from .state import keep, whole
 
 CONSTRAINTS = {
     "sample_size": (NONE, Number("an integer >= 1", least=1, integer=True)),
@@ -47,13 +48,14 @@ HOW = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.
 class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
     r"""Smallest ball around the data in the space of a kernel, as an outlier detector.
 
-    .. math:: \min_{c, R, \xi}\; R^2 + \tfrac{C}{4} \sum_i \omega_i \xi_i^2, \qquad
-        \|\phi(x_i) - c\|^2 \le R^2 + \xi_i
+    .. math:: \min_{c, t, \xi}\; t + \tfrac{C}{4} \sum_i \omega_i \xi_i^2, \qquad
+        \|\phi(x_i) - c\|^2 \le t + \xi_i, \qquad R = \sqrt{\max(t, 0)}
 
     Its dual, with :math:`c = \sum_i \alpha_i \phi(x_i)`, is the problem of core vector machines [1]_:
     :math:`\max_\alpha \sum_i \alpha_i k(x_i, x_i) - \alpha^\top (K + \mathrm{diag}(1 / (C \omega))) \alpha`,
-    :math:`\alpha \ge 0`, :math:`\sum_i \alpha_i = 1`. With `C = inf` no training row lies outside. A row is an outlier
-    if it lies outside of the ball or on its sphere.
+    :math:`\alpha \ge 0`, :math:`\sum_i \alpha_i = 1`. With `C = inf` no training row lies outside, and t is
+    R^2; with a small C t may be negative: then the ball is a point. A row is an outlier if it lies outside of the ball
+    or on its sphere.
 
     Small data (a Gram matrix within 64 MB) are solved as a whole; on more rows a core set grows, as in
     :class:`CoreVectorSVC`, until a pass over all rows certifies the gap.
@@ -63,7 +65,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
     C : float, default=inf
         Price of rows outside of the ball; without a limit there are none.
     tol : float, default=1e-3
-        Largest relative duality gap, of :math:`R^2`.
+        Largest relative duality gap.
     sample_size : int, default=59
         Random rows looked at for every eight core vectors before all rows are; None looks at all rows at once.
     max_core : int, default=20_000
@@ -141,6 +143,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> EnclosingBall:
         """Find the ball.
@@ -158,7 +161,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         -------
         self : EnclosingBall
             The fitted ball. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is raised
-            again.
+            again; a fit that fails leaves the former ball.
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
@@ -191,12 +194,15 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
                 f"EnclosingBall ended with status {self.status_!r} after {self.fit_seconds_:.3g} s, with "
                 f"{len(self.support_):,} core vectors and a duality gap of {self.duality_gap_:.1e} (tol={self.tol:g})"
             )
+            keep(self)
             bar.end(f"polymargin: {summary}")
         if fit.signalled:
             raise KeyboardInterrupt
         if bar.error is not None:
             raise bar.error
-        if self.status_ != "solved":
+        if fit.indefinite:
+            warnings.warn(kernels.indefinite_advice(self.kernel), ConvergenceWarning, stacklevel=CALLER)
+        elif self.status_ != "solved":
             advice = "raise max_iter, max_core or time_limit, scale the columns of X, or accept a larger tol"
             warnings.warn(f"{summary}: {advice}.", ConvergenceWarning, stacklevel=CALLER)
         return self

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import sklearn
 from scipy.stats import rankdata
+from sklearn.base import clone
 
 from .gram_folds import GramFolds, RowFolds, Scored
 from .progress import STOP, Stopped, rich_bar, say
+from .prototypes import PrototypeClassifier
 from .resources import budget, threads
 
 LEAST_ROWS = 10  # of a class on average, in the first round of halving
@@ -159,9 +161,15 @@ class GridRun:
 
     def engine(self, part: int, Z: Any) -> Any:
         if part not in self.engines:
-            fits = 16.0 * len(self.y) ** 2 <= budget(self.search.memory) and not self.by_rows
-            kind = GramFolds if fits and "kernel" in self.machine.get_params(deep=False) else RowFolds
-            self.engines = {part: kind(self.machine, Z, self.y, self.weight, self.n_threads, self.splits)}
+            # Distances and kernel values, and beside them what the fits, side by side, keep of the latter.
+            memory, held, machine = budget(self.search.memory), 16.0 * len(self.y) ** 2, clone(self.machine)
+            fits = 1.25 * held <= memory and not self.by_rows
+            kind = GramFolds if fits and "kernel" in machine.get_params(deep=False) else RowFolds
+            if isinstance(machine, PrototypeClassifier):
+                left = (memory - held if kind is GramFolds else memory) / min(self.n_threads, len(self.splits))
+                machine.set_params(memory=max(min(int(left), budget(machine.memory)), 10**6))
+            self.engines.clear()  # the matrices of another part
+            self.engines = {part: kind(machine, Z, self.y, self.weight, self.n_threads, self.splits)}
         return self.engines[part]
 
     def run(self, task: Callable, folds: list[int]) -> None:

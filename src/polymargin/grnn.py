@@ -31,6 +31,7 @@ from .checks import (
     check_squares,
 )
 from .resources import budget, threads
+from .state import keep, whole
 
 CONSTRAINTS = {
     "spread": (POSITIVE, Name(("auto",))),
@@ -176,6 +177,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         self.memory = memory
         self.n_jobs = n_jobs
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GRNNRegressor:
         """Keep the training rows and choose the spread.
 
@@ -217,6 +219,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
             search = Search(float(self.spread), np.zeros(0), np.zeros(0))
         self.spread_, self.spreads_, self.errors_ = search.spread, search.tried, search.errors
         self._score_type = self._arithmetic()
+        keep(self)
         if search.stop is not None:
             raise search.stop
         return self
@@ -246,7 +249,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         X = canonical(
             validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         )
-        n, m = len(self._y), check_squares(X).shape[0]
+        n, m = len(self._y), check_squares(X, least=0.0).shape[0]
         step = max(1, int(min(BLOCK, budget(self.memory) / 4) / (8 * n)))
         z = np.empty((m, self._y.shape[1]))
         for at in range(0, m, step):

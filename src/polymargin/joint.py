@@ -34,6 +34,7 @@ from .machines import KESLER_SOLVERS, MACHINES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
 from .resources import budget, threads
+from .state import keep, whole
 
 CONSTRAINTS = {
     "machine": (Name(tuple(MACHINES)),),
@@ -157,14 +158,18 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         The kernel's gamma, None for kernels without one.
     rho_ : float
         The margin: a variable in the :math:`\nu` form, 1 in the C form.
-    status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted"}
-        Why the solver stopped.
+    status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted", "no_margin"}
+        Why the solver stopped. "no_margin" (hinge, :math:`\nu` form): the classes overlap so far that the optimum is
+        :math:`\rho = 0` with equal prototypes; raise `nu`, choose a kernel that separates the classes, or use the C
+        form. Nothing but "solved" is certain to violate the optimality conditions by at most `tol`.
     n_iter_ : int
         Steps of the solver; in weight space, sweeps over the rows.
     primal_objective_, dual_objective_, duality_gap_ : float
-        Value of the problem above at the model, the lower bound on its minimum, and their relative difference.
+        Value of the problem above at the model, the lower bound on its minimum, and their relative difference. Where a
+        kernel of your own, or "sigmoid", is seen to be indefinite there is no such bound: the difference is infinite.
     kkt_violation_ : float
-        Violation of the optimality conditions that was reached.
+        Violation of the optimality conditions that was reached; for "no_margin", which has no :math:`\rho` to compare
+        it with, in the unit of the scores.
     n_kernel_evals_ : int
         Kernel values that were computed.
     fit_seconds_ : float
@@ -242,6 +247,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> JointSVC:
         """Learn the prototypes.
@@ -260,7 +266,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         -------
         self : JointSVC
             The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again.
+            raised again; a fit that fails leaves the former model.
         """
         begin = time.perf_counter()
         intercept, machine = self._check(), MACHINES[self.machine]
@@ -295,7 +301,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 weight=weight,
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
-                time_limit=self.time_limit,
+                time_limit=None if self.time_limit is None else self.time_limit - (time.perf_counter() - begin),
                 memory=memory,
                 threads=n_threads,
                 progress=progress if progress.wanted else None,
@@ -312,12 +318,18 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             self._set_report(solution, y_used, weight)
             s = solution
             self._set_prototypes(X, rows, y_used, s.alpha, s.intercept, s.B, s.weights)
+            kernel = problem["kernel"] | {"offset": float(intercept == "regularised")}
+            if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=intercept == "exact"):
+                self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
+            keep(self)
             progress.end(f"polymargin: {self._summary()}")
         if solution.signalled:
             raise KeyboardInterrupt
         if progress.error is not None:
             raise progress.error
+        if doubtful:
+            warnings.warn(kernels.indefinite_advice(self.kernel), ConvergenceWarning, stacklevel=CALLER)
         if self.status_ != "solved":
             warnings.warn(f"{self._summary()}: {WHAT_TO_DO[self.status_]}.", ConvergenceWarning, stacklevel=CALLER)
         return self
@@ -356,6 +368,11 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     def _binary_scale(self) -> float:
         return MACHINES[self.machine].binary_scale
 
+    def _weights(self) -> np.ndarray:
+        W, machine = super()._weights(), MACHINES[self.machine]
+        # Scores that sum to zero do so but for rounded coefficients, and far from the origin that is not little.
+        return W - W.mean(axis=0) if machine.margins and machine.margins.reference == "mean" else W
+
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
         n_classes = len(self.classes_)
         if self.loss == "squared_hinge":
@@ -364,7 +381,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             box = weight * (self.C if self.nu is None else n_classes / (self.nu * weight.sum()))
         self.n_support_ = np.bincount(y[solution.alpha > 1e-6 * box], minlength=n_classes).astype(np.int32)
         self.rho_ = float(solution.rho)
-        self.status_ = str(solution.status)
+        # "ksk" and "mdm" are solved by their gap.
+        reached = solution.duality_gap if self.solver in ("ksk", "mdm") else solution.kkt_violation
+        self.status_ = "stalled" if solution.status == "solved" and not reached <= self.tol else str(solution.status)
         self.n_iter_ = int(solution.n_iter)
         self.primal_objective_ = float(solution.primal_objective)
         self.dual_objective_ = float(solution.dual_objective)

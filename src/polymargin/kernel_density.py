@@ -23,6 +23,7 @@ from .checks import (
     check_sample_weight,
     column_moments,
 )
+from .state import whole
 
 CONSTRAINTS = {
     "bandwidth": (Name(("silverman",)), POSITIVE),
@@ -80,6 +81,7 @@ class KernelDensityNB(ClassifierMixin, BaseEstimator):
         self.bandwidth = bandwidth
         self.priors = priors
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelDensityNB:
         """Keep the values of every feature and class, and choose the widths.
 

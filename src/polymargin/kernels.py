@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn
+from scipy.linalg import lapack
 
 from . import _core
 
@@ -61,9 +63,12 @@ def resolve_gamma(
 
 
 def record(
-    kernel: str | Callable, gamma: Any, degree: int, coef0: float, A: Any = None, B: Any = None
+    kernel: str | Callable, gamma: Any, degree: int, coef0: float, A: Any = None, B: Any = None, numbered: bool = True
 ) -> dict[str, Any]:
-    """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on."""
+    """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on.
+
+    `numbered`: whether their numbers there are those that the user knows them by.
+    """
     per_feature = np.ndim(gamma) == 1
     return {
         "kind": kind(kernel),
@@ -72,12 +77,12 @@ def record(
         "degree": int(degree),
         "coef0": float(coef0),
         "offset": 0.0,
-        "call": blocks(kernel, A, B) if callable(kernel) else None,
+        "call": blocks(kernel, A, B, numbered) if callable(kernel) else None,
     }
 
 
-def blocks(kernel: Callable, A: Any, B: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A callable kernel on some rows of A and some of B."""
+def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A callable kernel on some rows of A and some of B; its values are checked here, for all that use them."""
 
     def call(rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         K = np.ascontiguousarray(kernel(A[rows], B[cols]), dtype=np.float64)
@@ -86,9 +91,50 @@ def blocks(kernel: Callable, A: Any, B: Any) -> Callable[[np.ndarray, np.ndarray
                 f"a callable kernel expected to return an array of shape ({len(rows)}, {len(cols)}), and found "
                 f"{K.shape}: return one row per row of its first argument and one column per row of its second"
             )
+        if not np.isfinite(K).all():
+            i, j = np.argwhere(~np.isfinite(K))[0]
+            raise ValueError(
+                f"a callable kernel expected to return finite numbers, and found {K[i, j]} for "
+                f"{named(A, rows[i], numbered)} and {named(B, cols[j], numbered)}: drop such rows, or mend the kernel"
+            )
         return K
 
     return call
+
+
+def named(X: Any, i: int, numbered: bool) -> str:
+    """A row as a message names it: its first numbers and, unless it comes from a part of the data, its own number."""
+    x = X[[i]].toarray()[0] if sp.issparse(X) else np.asarray(X[i])
+    numbers = ", ".join(f"{value:g}" for value in x[:4]) + (", ..." if len(x) > 4 else "")
+    return f"row {i} ({numbers})" if numbered else f"the row ({numbers})"
+
+
+def indefinite(X: Any, rows: np.ndarray, kernel: dict[str, Any], zero_sums: bool = False) -> bool:
+    """Whether a kernel is seen to be indefinite on some of these rows, beyond the rounding of float32 values.
+
+    Then the problem is not convex, and no pair of primal and dual values is a certificate. `zero_sums`: coefficients
+    have fixed sums, so that only differences of feature vectors count.
+    """
+    kind = kernel["kind"]
+    definite = kind in ("rbf", "linear", "cosine", "laplacian") or (kind == "poly" and kernel["coef0"] >= 0)
+    if definite or sklearn.get_config()["assume_finite"]:  # data that need no checks
+        return False
+    most = 256 if kind == "callable" else 1024
+    some = np.ascontiguousarray(rows[:: max(1, -(-len(rows) // most))], dtype=np.int64)
+    K = _core.gram(as_data(X), kernel, some, "float64", 1)
+    K += K.T
+    if zero_sums:
+        K -= K.mean(axis=0)
+        K -= K.mean(axis=1)[:, None]
+    K.flat[:: len(K) + 1] += 4 * float(np.finfo(np.float32).eps) * np.sqrt(len(K)) * np.abs(K).max() + 1e-300
+    return bool(lapack.dpotrf(K, lower=True, overwrite_a=True, clean=False)[1] > 0)
+
+
+def indefinite_advice(kernel: str | Callable) -> str:
+    return (
+        f"kernel={kernel!r} is indefinite on these rows, so the problem is not convex: the model is a stationary point "
+        f"of it, and duality_gap_ is infinite; use a positive semidefinite kernel"
+    )
 
 
 def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
@@ -99,6 +145,8 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
     for other kernels.
     """
     eps = float(np.finfo(np.float32).eps)
+    if kernel["kind"] == "laplacian" and sp.issparse(X):  # a value is rounded before its difference is taken
+        return eps * (1 + kernel["gamma"] * float(abs(X).sum(axis=1).max(initial=0.0)))
     if kernel["kind"] in ("rbf", "laplacian"):
         if kernel["kind"] == "laplacian" or (X.shape[1] <= DIRECT and not sp.issparse(X)):
             return eps
@@ -112,6 +160,14 @@ def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
             largest = max(largest, float(norms.max()))
         return eps * (1 + largest)
     return eps * float(np.abs(_core.diagonal(as_data(X), kernel, rows, "float64")).max())
+
+
+def is_far(X: Any, rows: np.ndarray) -> bool:
+    """Whether dense rows have a mean that outweighs their spread; nothing can be taken off CSR rows."""
+    if sp.issparse(X):
+        return False
+    some = X[rows[:: max(1, len(rows) // 1024)]].astype(np.float64)
+    return bool(np.sum(some.mean(axis=0) ** 2) > 100 * np.sum(some.var(axis=0)))
 
 
 def as_data(X: Any) -> Any:

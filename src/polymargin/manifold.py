@@ -17,6 +17,7 @@ from .checks import NONE, POSITIVE, RUN, Array, Name, Number, check_parameters, 
 from .grnn import GRNNRegressor
 from .progress import LINES_EVERY, LONG, MULTIPLY_ADDS, duration, say
 from .resources import budget, threads
+from .state import keep, whole
 
 COUNT = Number("an integer >= 1", least=1, integer=True)
 CONSTRAINTS = {
@@ -173,6 +174,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any = None) -> SupervisedIsomap:
         """Find the coordinates of the training rows.
 
@@ -186,13 +188,11 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Returns
         -------
         self : SupervisedIsomap
-            Ctrl-C is raised again. Before there are coordinates it leaves no model, also none of an earlier fit; in the
+            Ctrl-C is raised again. Before there are coordinates it leaves the former model, if there was one; in the
             choice of the spread it leaves the coordinates and the best spread so far.
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # measures that were asked for belong to the last fit, and so would a fit cut short
         n_threads = threads(self.n_jobs)
         if self.alpha is None:
             y = np.zeros(_num_samples(X), dtype=int)
@@ -235,6 +235,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.alpha is not None:
             self.classes_ = classes
         self.fit_seconds_ = time.perf_counter() - begin
+        keep(self)
         if stop is not None:
             raise stop
         if self.verbose:

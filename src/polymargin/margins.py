@@ -78,25 +78,25 @@ def solve(
     run, out = attempt(dtype, begin)
     if out["status"] == "stalled" and dtype == "float32":
         run, out = attempt("float64", out["alpha"])
-    b = np.empty((n_classes, len(y)))
-    b[:, order] = out["alpha"].reshape(n_classes, -1)
-    B = prototypes(margins, b, y)
+    b = out["alpha"].reshape(n_classes, -1)
+    alpha, B = np.empty(len(y)), np.empty_like(b)
+    alpha[order] = np.maximum(b.max(axis=0), -b.min(axis=0))
+    B[:, order] = prototypes(margins, b, label)
     constants = B.sum(axis=1) if intercept == "regularised" else np.zeros(n_classes)
     return Solution(
-        alpha=np.abs(b).max(axis=0), B=B, intercept=constants, rho=1.0, status=out["status"],
+        alpha=alpha, B=B, intercept=constants, rho=1.0, status=out["status"],
         signalled=run.signalled, n_iter=run.n_iter, primal_objective=out["primal"], dual_objective=out["dual"],
         kkt_violation=out["violation"], n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - start,
     )  # fmt: skip
 
 
 def prototypes(margins: Margins, b: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """B of the variables b."""
+    """B of the variables b, in their place: with many classes they are large."""
     if margins.reference == "mean":
-        return b - b.mean(axis=0)
-    B = b.copy()
-    if margins.reference == "own":
-        B[y, np.arange(len(y))] -= b.sum(axis=0)
-    return B
+        b -= b.mean(axis=0)
+    elif margins.reference == "own":
+        b[y, np.arange(len(y))] -= b.sum(axis=0)
+    return b
 
 
 def rows_of_prototypes(margins: Margins, B: np.ndarray, y: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -29,10 +29,8 @@ from .model_values import BadFile, decode, encode
 
 FORMAT, VERSION = "polymargin", 1
 ALIGNMENT = 64
-LARGEST_JSON = 1 << 28
+LARGEST_JSON = 1 << 26  # bytes; the values that it stands for take up to a hundred times as many
 LONGEST_HEADER = 4096  # of a .npy member
-# What reading a file that is no archive, or a cut one, can raise.
-BROKEN = (zipfile.BadZipFile, struct.error, EOFError, OSError, RecursionError, NotImplementedError, OverflowError)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -80,6 +78,11 @@ def save_model(model: Any, path: str | os.PathLike) -> Path:
         "model": encode(model, arrays, type(model).__name__),
     }
     text = json.dumps(document, allow_nan=False, indent=1).encode()
+    if len(text) > LARGEST_JSON:
+        raise ValueError(
+            f"a model file expected a description of at most {LARGEST_JSON >> 20} MB, and found {len(text) >> 20} MB "
+            f"of labels and other lists: use pickle or skops instead"
+        )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as file:
@@ -141,18 +144,51 @@ def load_model(path: str | os.PathLike, *, mmap: bool = False) -> Any:
     -------
     model : fitted estimator
         The model that was saved.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a sound model file, whatever is wrong with it.
+    OSError
+        If there is no such file, or it cannot be opened.
     """
     path = Path(path)
-    with open(path, "rb") as file:
-        try:
-            return read(file, path if mmap else None)
-        except BROKEN as error:
-            raise ValueError(
-                f"{path} expected a polymargin model file, and found a broken one or none ({error}): "
-                f"save the model again"
-            ) from error
-        except BadFile as error:
-            raise ValueError(f"{path} expected a sound polymargin model file, and found {error}") from None
+    if path.exists() and not path.is_file():  # to open a pipe would wait for its other end
+        raise ValueError(f"{path} expected a polymargin model file, and found a folder or device: name a file")
+    try:
+        with open(path, "rb") as file:
+            return understood(file, path, mmap)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"could not read the model {path}, {error.strerror}: name a file that can be read"
+        ) from error
+
+
+def understood(file: BinaryIO, path: Path, mmap: bool) -> Any:
+    """The model in a file; whatever is wrong with it is said in a ValueError."""
+    try:
+        return read(file, path if mmap else None)
+    except BadFile as error:
+        raise ValueError(f"{path} expected a sound polymargin model file, and found {error}") from None
+    except MemoryError as error:
+        raise ValueError(
+            f"{path} expected a polymargin model file that fits into memory, and found a larger one: free some, or use "
+            f"mmap=True"
+        ) from error
+    except Exception as error:  # the readers of archives, JSON and arrays raise almost anything for a broken file
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ValueError(
+            f"{path} expected a polymargin model file, and found {broken(file)} ({what}): save or copy the model again"
+        ) from error
+
+
+def broken(file: BinaryIO) -> str:
+    """What a file that cannot be read seems to be."""
+    file.seek(0)
+    start = file.read(4)
+    if not start:
+        return "an empty file"
+    return "a broken one, or the beginning of one" if start == b"PK\3\4" else "something else"
 
 
 def read(file: BinaryIO, path: Path | None) -> Any:
@@ -226,13 +262,10 @@ def read_array(file: BinaryIO, info: zipfile.ZipInfo, path: Path | None) -> np.n
 def array_header(whole: np.ndarray) -> tuple[np.dtype, tuple[int, ...], int]:
     """Type and shape of an array, and where its numbers begin."""
     start = io.BytesIO(whole[:LONGEST_HEADER].tobytes())
-    try:
-        version = np.lib.format.read_magic(start)
-        if version != (1, 0):
-            raise ValueError(f"format {version}")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(start, max_header_size=LONGEST_HEADER)
-    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
-        raise BadFile(f"an array without a readable header ({error})") from None
+    version = np.lib.format.read_magic(start)
+    if version != (1, 0):
+        raise BadFile(f"an array of format {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(start, max_header_size=LONGEST_HEADER)
     if dtype.name not in NUMBERS or fortran or not dtype.isnative:
         raise BadFile(f"an array of type {dtype}")
     if any(type(n) is not int or n < 0 for n in shape):

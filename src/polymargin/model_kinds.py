@@ -20,11 +20,12 @@ NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
 
 @dataclass(frozen=True)
 class Array:
-    """Finite numbers of a shape, `least` <= each, and below the size `below`; `sparse` allows CSR as well."""
+    """Finite numbers of a shape, `least` <= each <= `most`, and below the size `below`; `sparse` allows CSR as well."""
 
     shape: tuple[str | int, ...]
     types: tuple[str, ...] = ("float64",)
     least: float = -np.inf
+    most: float = np.inf
     below: str | None = None
     increasing: bool = False
     sparse: bool = False
@@ -44,11 +45,23 @@ class Array:
         numbers = value.data if sp.issparse(value) else value
         if numbers.size == 0:
             return True
-        most = sizes[self.below] - 1 if self.below else np.inf
+        most = sizes[self.below] - 1 if self.below else self.most
         # Infinities and NaN fail one of these two.
         inside = np.isfinite(low := numbers.min()) and low >= self.least
         inside = inside and np.isfinite(high := numbers.max()) and high <= most
         return bool(inside and (not self.increasing or np.all(np.diff(numbers) > 0)))
+
+
+def rows_of_data(letter: str) -> Array:
+    """Rows whose squares are finite, as `fit` takes no others."""
+    most = np.sqrt(np.finfo(np.float64).max)
+    return Array((letter, "d"), ("float32", "float64"), least=-most, most=most, sparse=True)
+
+
+def largest_square(rows: Any) -> float:
+    """The largest squared norm of some rows; 0 of none."""
+    squares = rows.astype(np.float64).multiply(rows) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
+    return float(np.max(squares.sum(axis=1), initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -135,8 +148,9 @@ class Words:
             return False
         if not self.arrays:
             return all(isinstance(v, str) for v in value)
-        known = all(isinstance(v, np.ndarray) and v.ndim == 1 and v.dtype.kind == "U" for v in value)
-        return known and all(len(set(v.tolist())) == len(v) for v in value)
+        known = all(isinstance(v, np.ndarray) and v.ndim == 1 and v.dtype.kind in "UO" for v in value)
+        lists = [v.tolist() for v in value] if known else []
+        return known and all(len(set(v)) == len(v) and all(isinstance(w, str) for w in v) for v in lists)
 
 
 @dataclass(frozen=True)

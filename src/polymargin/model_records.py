@@ -1,7 +1,7 @@
 """What a model file may hold: every estimator, its parameters and fitted attributes, and what each of them must be.
 
 Loading sets nothing that is not listed here, so to keep a new estimator in files is to add its record to `RECORDS`
-(a search: to that of search_records.py).
+(a search, or a step of a pipeline: to that of search_records.py).
 Shapes are written in letters: a letter stands for the same size wherever it occurs in one model, for example
 
     n rows of the training data    d features (columns of the kernel matrix, if that was given)
@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from . import (
     auto,
@@ -30,15 +28,16 @@ from . import (
     joint,
     kernel_density,
     manifold,
+    model_kinds,
     structured,
 )
 from .checks import BOOL, NONE, POSITIVE, Kind, Name, Number
 from .columns import ColumnEncoder
-from .kernels import HAS_GAMMA
+from .kernels import HAS_GAMMA, resolve_gamma
 from .machines import MACHINES
-from .model_kinds import NUMBERS, Array, Fitted, Infinite, Labels, Numbers, Sizes, Steps, Strings, Words
+from .model_kinds import NUMBERS, Array, Fitted, Infinite, Labels, Numbers, Sizes, Strings, Words
 from .output_codes import OutputCodeSVC, check_code
-from .reductions import OneVsRestSVC, PairwiseSVC, all_pairs
+from .reductions import OneVsRestSVC, PairwiseSVC, are_all_pairs
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ PROTOTYPES = {
     "shape_fit_": (Sizes(("n", "d")),),
     "classes_": (Labels("T"),),
     "support_": (Array(("S",), ("int64",), least=0, below="n", increasing=True),),
-    "support_vectors_": (Array(("S", "d"), ("float32", "float64"), sparse=True), Array((0, 0))),
+    "support_vectors_": (model_kinds.rows_of_data("S"), Array((0, 0))),
     "dual_coef_": (Array(("T", "S"), sparse=True),),
     "intercept_": (Array(("T",)),),
     "n_support_": (Array(("T",), ("int32", "int64"), least=0),),
@@ -96,14 +95,26 @@ COLUMNS = PROTOTYPES | {
 }
 
 
-def check_kernel(model: Any) -> str | None:
-    """The kernel's parts must fit together."""
-    if (model.kernel == "precomputed") != (model.support_vectors_.shape == (0, 0)) and len(model.support_):
-        return "support vectors that do not go with the kernel"
+def check_gamma(model: Any) -> str | None:
+    """There is a gamma where the kernel has one, and the parameter is one that `fit` takes."""
     if (model.gamma_ is None) != (model.kernel not in HAS_GAMMA):
         return "a gamma that does not go with the kernel"
     if np.ndim(model.gamma_) and model.kernel != "rbf":
         return "one gamma per feature for a kernel other than rbf"
+    if not isinstance(model.gamma, str):
+        resolve_gamma(model.kernel, model.gamma, None, None, model.n_features_in_)
+    if model.kernel == "poly":
+        most = np.log(model.gamma_ * model_kinds.largest_square(model.support_vectors_) + abs(model.coef0) + 1)
+        return None if model.degree * most < np.log(np.finfo(np.float64).max) else "kernel values that are not finite"
+    return None
+
+
+def check_kernel(model: Any) -> str | None:
+    """The kernel's parts must fit together."""
+    if (model.kernel == "precomputed") != (model.support_vectors_.shape == (0, 0)) and len(model.support_):
+        return "support vectors that do not go with the kernel"
+    if wrong := check_gamma(model):
+        return wrong
     if model._coef is not None and model.kernel != "linear":
         return "weight vectors of a kernel that is not linear"
     return None
@@ -144,7 +155,12 @@ def check_columns(model: Any) -> str | None:
         return wrong
     T, code, B = len(model.classes_), model._columns, model.dual_coef_
     try:
-        sound = np.array_equal(code, check_code(code, T) if isinstance(model, OutputCodeSVC) else model._code(T))
+        if isinstance(model, PairwiseSVC):
+            sound = are_all_pairs(code, T)
+        elif isinstance(model, OutputCodeSVC):
+            sound = np.array_equal(code, check_code(code, T))
+        else:
+            sound = code.shape == (T, T if T > 2 else 1) and np.array_equal(code, model._code(T))
     except ValueError:
         sound = False
     if not sound:
@@ -166,11 +182,7 @@ def check_core(model: Any) -> str | None:
         return wrong
     B, T = model.dual_coef_, len(model.classes_)
     if model.scheme == "pairwise":
-        if (
-            sp.issparse(B)
-            or not np.array_equal(getattr(model, "pairs_", None), all_pairs(T))
-            or len(B) != len(model.pairs_)
-        ):
+        if sp.issparse(B) or not are_all_pairs(getattr(model, "pairs_", None), T) or len(B) != len(model.pairs_):
             return "pairs that are none"
         return None if len(model.intercept_) == len(B) else "intercepts that do not go with the pairs"
     if not sp.issparse(B) or np.any(np.bincount(B.indices, minlength=B.shape[1]) != 1) or np.any(B.data <= 0):
@@ -190,8 +202,8 @@ def restore_core(model: Any, values: dict[str, Any]) -> None:
 
 def check_ball(model: Any) -> str | None:
     """The weights of a ball's core vectors are positive and sum to 1."""
-    if (model.gamma_ is None) != (model.kernel not in HAS_GAMMA):
-        return "a gamma that does not go with the kernel"
+    if wrong := check_gamma(model):
+        return wrong
     return "weights that do not sum to 1" if abs(model.dual_coef_.sum() - 1) > 1e-6 else None
 
 
@@ -202,7 +214,14 @@ def check_density(model: Any) -> str | None:
         return "values that do not go with its features and classes"
     if abs(model.class_prior_.sum() - 1) > 1e-6 or np.any(np.abs(np.diff(total[ends]) - 1) > 1e-6):
         return "shares that do not sum to 1"
-    return None if np.all(model.bandwidth_ > 0) else "a bandwidth of zero"
+    far = np.abs(model._values).max() / model.bandwidth_.min()
+    return None if far < 1e150 else "values whose distances have no finite squares"
+
+
+def check_grnn(model: Any) -> str | None:
+    """There are targets, and one column of them where `predict` returns one."""
+    sound = model._y.size and (model._y.shape[1] == 1 or not model._one_output)
+    return None if sound else "targets of another shape"
 
 
 def check_isomap(model: Any) -> str | None:
@@ -225,7 +244,6 @@ CORE_VECTORS = {
     **CORE,
     "rho_": (FINITE,),
 }
-ROWS = Array(("n", "d"), ("float32", "float64"), sparse=True)
 ISOMAP = {
     **INPUT,
     "embedding_": (Array(("n", "q"), ("float32", "float64")),),
@@ -246,7 +264,7 @@ ISOMAP = {
 BALL = {
     **INPUT,
     "support_": (Array(("S",), ("int64",), least=0),),
-    "support_vectors_": (Array(("S", "d"), ("float32", "float64"), sparse=True),),
+    "support_vectors_": (model_kinds.rows_of_data("S"),),
     "dual_coef_": (Array(("S",), least=0.0),),
     "gamma_": PROTOTYPES["gamma_"],
     "_square": (FINITE,),
@@ -266,11 +284,11 @@ STRUCTURED = {
 }
 GRNN = {
     **INPUT,
-    "_X": (ROWS,),
+    "_X": (model_kinds.rows_of_data("n"),),
     "_y": (Array(("n", "q")),),
-    "_weight": (Array(("n",), least=0.0),),
+    "_weight": (Array(("n",), least=np.finfo(np.float64).tiny),),
     "_one_output": (BOOL,),
-    "spread_": (POSITIVE,),
+    "spread_": (Number("a number whose square is one", least=1e-150, most=1e150),),
     "spreads_": (Array(("k",)),),
     "errors_": (Array(("k",)),),
     "_score_type": PROTOTYPES["_score_type"],
@@ -279,22 +297,22 @@ DENSITY = {
     **INPUT,
     "classes_": (Labels("T"),),
     "class_prior_": (Array(("T",), least=0.0),),
-    "bandwidth_": (Array(("T", "d"), least=0.0),),
+    "bandwidth_": (Array(("T", "d"), least=1e-150),),
     "_values": (Array(("V",)),),
     "_shares": (Array(("V",), least=0.0),),
     "_bounds": (Array(("B",), ("int64",), least=0, increasing=True),),
 }
 OPTIONAL = ("feature_names_in_",)
+ROOT = 1e-162  # no root of a positive variance is smaller, and what is divided by it is finite
 
 
 def check_encoder(model: Any) -> str | None:
     """Every column must be of one kind, and every column of words must have some."""
     kinds = np.concatenate([model.numeric_, model.categorical_, model.left_out_])
-    if not np.array_equal(np.sort(kinds), np.arange(model.n_features_in_)):
+    if len(kinds) != model.n_features_in_ or not np.array_equal(np.sort(kinds), np.arange(len(kinds))):
         return "columns of no kind or of two"
-    if not np.isin(model.gaps_, model.numeric_).all() or len(model.categories_) != len(model.categorical_):
-        return "gaps or words of columns that have none"
-    return None if np.all(model.scale_ != 0) else "a scale of zero"
+    known = np.isin(model.gaps_, model.numeric_).all() and len(model.categories_) == len(model.categorical_)
+    return None if known else "gaps or words of columns that have none"
 
 
 def check_auto(model: Any) -> str | None:
@@ -302,8 +320,9 @@ def check_auto(model: Any) -> str | None:
     made, names = len(model.encoder_.get_feature_names_out()), len(model.feature_names_out_)
     if model.encoder_.n_features_in_ != model.n_features_in_ or model.machine_.n_features_in_ != made or made != names:
         return "an encoder that does not fit the machine"
-    if not np.array_equal(model.machine_.classes_, model.classes_):
-        return "a machine with other classes"
+    names = [getattr(part, "feature_names_in_", None) for part in (model, model.encoder_)]
+    if not np.array_equal(model.machine_.classes_, model.classes_) or not np.array_equal(*names):
+        return "a machine with other classes, or an encoder with other names"
     fits = len(model.margins_) in (1, len(model.machine_.intercept_)) and np.all(model.margins_ > 0)
     return None if fits else "margins that do not fit the machine"
 
@@ -311,13 +330,6 @@ def check_auto(model: Any) -> str | None:
 def some_columns(letter: str) -> Array:
     return Array((letter,), ("int64",), least=0, below="d", increasing=True)
 
-
-PER_FEATURE = Array(("d",), ("float32", "float64"))
-SCALED = {
-    **INPUT,
-    "n_samples_seen_": (Number("a number >= 0", least=0), Array(("d",), ("int32", "int64", "float64"), least=0)),
-    "scale_": (NONE, PER_FEATURE),
-}
 
 RECORDS = {
     "JointSVC": Record(
@@ -345,7 +357,9 @@ RECORDS = {
         check=check_ball,
     ),
     "StructuredSVC": Record(structured.StructuredSVC, {**structured.CONSTRAINTS, "joint_map": (NONE,)}, STRUCTURED),
-    "GRNNRegressor": Record(grnn.GRNNRegressor, grnn.CONSTRAINTS, GRNN, optional=(*OPTIONAL, "spreads_", "errors_")),
+    "GRNNRegressor": Record(
+        grnn.GRNNRegressor, grnn.CONSTRAINTS, GRNN, optional=(*OPTIONAL, "spreads_", "errors_"), check=check_grnn
+    ),
     "SupervisedIsomap": Record(
         manifold.SupervisedIsomap, manifold.CONSTRAINTS, ISOMAP, optional=(*OPTIONAL, "classes_"), check=check_isomap
     ),
@@ -359,7 +373,8 @@ RECORDS = {
             "categorical_": (some_columns("K"),),
             "left_out_": (some_columns("O"),),
             "gaps_": (some_columns("G"),),
-            **dict.fromkeys(("median_", "mean_", "scale_"), (Array(("N",)),)),
+            **dict.fromkeys(("median_", "mean_"), (Array(("N",)),)),
+            "scale_": (Array(("N",), least=ROOT),),
             "categories_": (Words(arrays=True),),
         },
         check=check_encoder,
@@ -382,19 +397,4 @@ RECORDS = {
         optional=(*OPTIONAL, "peak_memory_"),
         check=check_auto,
     ),
-    "Pipeline": Record(
-        Pipeline,
-        {"steps": (Steps(),), "memory": (NONE,), "verbose": (BOOL,), "transform_input": (NONE,)},
-    ),
-    "StandardScaler": Record(
-        StandardScaler,
-        {"copy": (BOOL,), "with_mean": (BOOL,), "with_std": (BOOL,)},
-        {**SCALED, "mean_": (NONE, PER_FEATURE), "var_": (NONE, PER_FEATURE)},
-    ),
-    "MinMaxScaler": Record(
-        MinMaxScaler,
-        {"feature_range": (Kind("two numbers", (tuple, list)),), "copy": (BOOL,), "clip": (BOOL,)},
-        {**SCALED, **dict.fromkeys(("min_", "data_min_", "data_max_", "data_range_"), (PER_FEATURE,))},
-    ),
-    "MaxAbsScaler": Record(MaxAbsScaler, {"copy": (BOOL,), "clip": (BOOL,)}, {**SCALED, "max_abs_": (PER_FEATURE,)}),
 }

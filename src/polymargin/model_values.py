@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 
 from .checks import quoted
 from .model_kinds import NUMBERS, accepted, is_fitted
+from .resources import budget
 from .search_records import RECORDS
 
 
@@ -56,7 +57,8 @@ def encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "UO" and value.ndim == 1:
         items = value.tolist()
         if all(map(plain, items)):
-            kind = "object" if value.dtype.kind == "O" else value.dtype.newbyteorder("<").str
+            wide = value.dtype.kind == "O" or not spacious(items, value.itemsize)
+            kind = "object" if wide else value.dtype.newbyteorder("<").str
             return {"labels": [kind, [encode(item, arrays, where) for item in items]]}
     if isinstance(value, BaseEstimator):
         return {"estimator": encode_estimator(value, arrays, where)}
@@ -68,6 +70,15 @@ def encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         f"a model file expected numbers, strings, arrays and known estimators, and found {type(value).__name__} in "
         f"{where}: it cannot be kept as plain data, so use pickle or skops instead"
     )
+
+
+def spacious(items: list[str], itemsize: int) -> bool:
+    """Whether an array of text is not out of proportion to the text in it.
+
+    NumPy gives every label the room of the longest, so that a file with one long label, or one that only claims to have
+    it, would unfold to thousands of times its size.
+    """
+    return len(items) * itemsize <= 1024 + 64 * sum(map(len, items))
 
 
 def encode_estimator(model: BaseEstimator, arrays: list[np.ndarray], where: str) -> list:
@@ -118,19 +129,23 @@ def decode(value: Any, arrays: dict[int, np.ndarray]) -> Any:
             return decode_estimator(*content, arrays)
     except BadFile:
         raise
-    except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError) as error:
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:  # whatever a value of the wrong kind leads to
         raise BadFile(f"an unusable {kind} ({error})") from None
     raise BadFile(f"an unknown or unusable {kind}")
 
 
 def decode_labels(kind: str, items: list, arrays: dict[int, np.ndarray]) -> np.ndarray:
     items = [decode(item, arrays) for item in items]
-    width = re.fullmatch(r"<U([0-9]{1,4})", kind)
+    width = re.fullmatch(r"<U([0-9]{1,9})", kind)
     if kind == "object" and all(map(plain, items)):
         array = np.empty(len(items), dtype=object)
         array[:] = items
         return array
     if width and all(isinstance(item, str) and len(item) <= int(width[1]) for item in items):
+        if not spacious(items, 4 * int(width[1])):
+            raise BadFile(f"labels of type {kind} that are much shorter")
         return np.array(items, dtype=kind)
     raise BadFile(f"labels that are not of type {kind!r}")
 
@@ -164,8 +179,10 @@ def decode_estimator(name: str, parameters: dict, fitted: dict, arrays: dict[int
     for k, v in values.items():
         if k not in record.parameters or not accepted(record.parameters[k], v, {}):
             raise BadFile(f"{name} with an unknown or impossible parameter {k}")
+    if "memory" in values and values["memory"] is not None:
+        budget(values["memory"])
     model = record.estimator(**values)
-    if not fitted:
+    if not fitted and (record.fitted or not is_fitted(model)):  # a pipeline is fitted by its steps
         return model
     sizes: dict[str, int] = {}
     values = {k: decode(v, arrays) for k, v in fitted.items()}

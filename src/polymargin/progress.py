@@ -14,10 +14,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from .resources import gram_bytes
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-    CALLER = 3  # the stacklevel of a warning from a method under with_callbacks that names the caller's line
+    CALLER = 4  # the stacklevel of a warning from a whole fit under with_callbacks that names the caller's line
 except ImportError:  # scikit-learn < 1.9 has no callbacks
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -26,7 +28,7 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
     def with_callbacks(method: Any) -> Any:
         return method
 
-    CALLER = 2
+    CALLER = 3
 
 
 __all__ = ["CALLER", "WHAT_TO_DO", "CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
@@ -48,8 +50,10 @@ WHAT_TO_DO = {
     "warm_start=True goes on from here",
     "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
     "warm_start=True goes on from here",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or "
+    "stalled": "rounding leaves nothing to gain: center and scale the columns of X (StandardScaler), lower C or "
     "accept a larger tol",
+    "no_margin": "the classes overlap so far that no margin is left at this nu and all prototypes are equal: raise nu, "
+    "choose a kernel that separates the classes (rbf, a larger gamma), or use the C form (nu=None)",
     "interrupted": "the model is the best so far; warm_start=True goes on from here",
 }
 
@@ -73,7 +77,7 @@ def estimate(n: int, width: float, kind: str, threads: int, memory: int) -> tupl
     The Gram matrix is computed once if it fits. If not, a third of the rows are taken for support vectors whose kernel
     rows are computed three times each. About one step per row reads one kernel row.
     """
-    gram = 8.0 * n * n if 8 * n * n < 256e6 else 4.0 * n * n
+    gram = gram_bytes(n)
     fits = gram <= memory
     values = 0.5 * n * n if fits else 1.0 * n * n
     per_value = 0.0 if kind == "precomputed" else width / MULTIPLY_ADDS + 1 / FUNCTIONS

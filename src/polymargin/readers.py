@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import math
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
 NUMBERS = 0.9  # a column with at least this share of numbers is meant to have nothing else
 SEPARATORS = ",;\t"
 DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
+# A compressed file may unfold to so many bytes, or to so many times its size where that is more.
+UNFOLDED, RATIO = 1 << 26, 200
+FEATURES = 1 << 25  # of svmlight rows, or as many as the file has bytes
 ISO_DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"
 
 
@@ -60,6 +64,8 @@ def read(path: str | Path, target: str | None = None) -> Rows:
         raise ReadError(f"expected a file at {path}, and found none{near}")
     if path.is_dir():
         raise ReadError(f"expected a file at {path}, and found a folder: name one file in it")
+    if not path.is_file():  # to open a pipe would wait for its other end
+        raise ReadError(f"expected a file at {path}, and found a device: write its rows to a file first")
     if path.stat().st_size == 0:
         raise ReadError(f"{path}: expected rows, and found an empty file")
     suffixes = [s.lower() for s in path.suffixes]
@@ -69,12 +75,42 @@ def read(path: str | Path, target: str | None = None) -> Rows:
             f"{path}: expected a name that ends in {', '.join(READERS)}, and found {kind or 'no ending'!r}: "
             f"rename or convert the file"
         )
-    return READERS[kind](path, target)
+    reader, expected, advice = READERS[kind]
+    try:
+        if path.suffix.lower() in PACKED:
+            _check_unfolded(path)
+        return reader(path, target)
+    except ReadError:
+        raise
+    except ImportError as error:
+        raise ReadError(f"{path}: {expected} needs the package {error.name}: pip install polymargin[report]") from None
+    except MemoryError as error:
+        raise ReadError(f"{path}: expected rows that fit into memory, and found more: split the file") from error
+    except Exception as error:  # the parsers raise almost anything for a broken file
+        raise ReadError(
+            f"{path}: expected {expected}, and found none or a broken one ({_first_line(error)}): {advice}"
+        ) from error
 
 
 def _text(path: Path):
-    opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
-    return opener(path, "rt", encoding="utf-8-sig", newline="")
+    return PACKED.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8-sig", newline="")
+
+
+def _check_unfolded(path: Path) -> None:
+    with PACKED[path.suffix.lower()](path) as file:
+        size = 0
+        while block := file.read(1 << 20):
+            size += len(block)
+            _check_proportion(path, size)
+
+
+def _check_proportion(path: Path, size: int) -> None:
+    """A few bytes can unfold to any number of them, which no file of rows does unless it was made to do harm."""
+    if size > max(UNFOLDED, RATIO * path.stat().st_size):
+        raise ReadError(
+            f"{path}: expected data that unfold to at most {RATIO} times the file, and found more: if that is meant, "
+            f"write them without compression"
+        )
 
 
 def _read_csv(path: Path, target: str | None) -> Rows:
@@ -87,8 +123,6 @@ def _read_csv(path: Path, target: str | None) -> Rows:
             f"{path}: expected UTF-8 text, and found byte {error.object[error.start]:#04x} at position {error.start}: "
             f"save the file as UTF-8"
         ) from None
-    except (OSError, EOFError) as error:
-        raise ReadError(f"{path}: expected a readable text file, and found: {error}") from None
     if n_lines == 0:
         raise ReadError(f"{path}: expected rows below the header line, and found none")
     frame = pd.read_csv(
@@ -191,15 +225,12 @@ def _is_number(text: str) -> bool:
 
 def _read_parquet(path: Path, target: str | None) -> Rows:
     import pandas as pd
+    import pyarrow.parquet
 
-    try:
-        frame = pd.read_parquet(path)
-    except ImportError:
-        raise ReadError(f"{path}: Parquet files need the package pyarrow: pip install polymargin[report]") from None
-    except Exception as error:  # pyarrow has many kinds of errors for a broken file
-        raise ReadError(
-            f"{path}: expected a Parquet file, and found none or a broken one ({_first_line(error)}): write it again"
-        ) from None
+    about = pyarrow.parquet.read_metadata(path)
+    _check_proportion(path, 8 * about.num_rows * max(1, about.num_columns))
+    _check_proportion(path, sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups)))
+    frame = pd.read_parquet(path)
     frame.columns = [str(name) for name in frame.columns]
     return _split(path, frame, target, header=False)
 
@@ -228,10 +259,15 @@ def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> Rows:
         )
     if len(frame.columns) == 1:
         raise ReadError(f"{path}: expected columns beside the target {target!r}, and found none")
-    labels = y.to_numpy()
-    if labels.dtype.kind == "f" and np.all(labels == np.round(labels)) and np.abs(labels).max() < 2**53:
-        labels = labels.astype(np.int64)  # classes that are numbers have no decimals
+    labels = _whole(y.to_numpy())
     return Rows(frame.drop(columns=target), labels.astype(str) if labels.dtype == object else labels)
+
+
+def _whole(labels: np.ndarray) -> np.ndarray:
+    """Classes that are numbers have no decimals."""
+    if labels.dtype.kind == "f" and np.all(labels == np.round(labels)) and np.abs(labels).max() < 2**53:
+        return labels.astype(np.int64)
+    return labels
 
 
 def _check_numbers(path: Path, name: str, column: Any, header: bool) -> None:
@@ -269,7 +305,10 @@ def _read_svmlight(path: Path, target: str | None) -> Rows:
         ) from None
     if X.shape[0] == 0:
         raise ReadError(f"{path}: expected rows, and found none")
-    return Rows(X, y.astype(np.int64) if np.all(y == np.round(y)) else y)
+    most = max(FEATURES, path.stat().st_size)
+    if X.shape[1] > most:
+        raise ReadError(f"{path}: expected feature numbers up to {most}, and found {X.shape[1]}: count them from 1 on")
+    return Rows(X, _whole(y))
 
 
 def _bad_svmlight_line(path: Path) -> str:
@@ -281,23 +320,16 @@ def _bad_svmlight_line(path: Path) -> str:
                 good = all(len(p) == 2 and p[0].isdigit() and _is_number(p[1]) for p in pairs)
                 if fields and not (good and all(_is_number(t) for t in fields[0].split(","))):
                     return f", line {number}"
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         pass
     return ""
 
 
 def _read_npz(path: Path, target: str | None) -> Rows:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            names = archive.files
-            X = next((archive[k] for k in ("X", "X_train", "data") if k in names), None)
-            y = next((archive[k] for k in (target, "y", "y_train", "target") if k in names), None)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        objects = "pickle" in str(error) and zipfile.is_zipfile(path)
-        what = "Python objects in it" if objects else "a broken one or none"
-        raise ReadError(
-            f"{path}: expected an NPZ archive of plain arrays, and found {what}: write it with numpy.savez"
-        ) from None
+    with zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+        X = next((_array(path, archive, k) for k in ("X", "X_train", "data") if k in names), None)
+        y = next((_array(path, archive, k) for k in (target, "y", "y_train", "target") if k in names), None)
     if X is None or X.ndim != 2:
         found = f"the arrays {', '.join(names)}" if X is None else f"X of shape {X.shape}"
         raise ReadError(f"{path}: expected an array X with 2 dimensions, and found {found}")
@@ -306,13 +338,34 @@ def _read_npz(path: Path, target: str | None) -> Rows:
     return Rows(X, y)
 
 
+def _array(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """An array of an archive; NumPy makes room for what its header says before it looks for the numbers."""
+    info = archive.getinfo(f"{name}.npy")
+    _check_proportion(path, info.file_size)
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        shape, _, dtype = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[
+            version
+        ](member)
+        if dtype.kind not in "biufUS":
+            what = "Python objects" if dtype.hasobject else f"an array of type {dtype}"
+            raise ReadError(
+                f"{path}: expected an NPZ archive of plain arrays, and found {what} in it: write it with numpy.savez"
+            )
+        if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
+            raise ValueError(f"the shape {shape} does not go with the length of {name}")
+    with archive.open(info) as member:
+        return np.lib.format.read_array(member, allow_pickle=False)
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-READERS = {
-    **dict.fromkeys((".csv", ".tsv", ".txt"), _read_csv),
-    **dict.fromkeys((".parquet", ".pq"), _read_parquet),
-    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), _read_svmlight),
-    ".npz": _read_npz,
+PACKED = {".gz": gzip.open, ".bz2": bz2.open}
+READERS = {  # by the end of the name: the reader, what it expects, and what to do about a file that is none of it
+    **dict.fromkeys((".csv", ".tsv", ".txt"), (_read_csv, "a readable text file", "write it again")),
+    **dict.fromkeys((".parquet", ".pq"), (_read_parquet, "a Parquet file", "write it again")),
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), (_read_svmlight, "svmlight rows", "write it again")),
+    ".npz": (_read_npz, "an NPZ archive of plain arrays", "write it with numpy.savez"),
 }

@@ -17,7 +17,17 @@ def all_pairs(n_classes: int) -> np.ndarray:
     """The pairs (a, b), a < b, in the order (0, 1), (0, 2), ...; for two classes the second comes first."""
     if n_classes == 2:
         return np.array([[1, 0]])
-    return np.column_stack(np.triu_indices(n_classes, 1))
+    # Written in place: triu_indices would take a second for millions of pairs.
+    pairs, at = np.empty((n_classes * (n_classes - 1) // 2, 2), dtype=np.int64), 0
+    for a in range(n_classes - 1):
+        end = at + n_classes - 1 - a
+        pairs[at:end, 0], pairs[at:end, 1], at = a, np.arange(a + 1, n_classes), end
+    return pairs
+
+
+def are_all_pairs(pairs: np.ndarray | None, T: int) -> bool:
+    """Whether these are the pairs of T classes; a file may name far more classes than it has pairs."""
+    return pairs is not None and pairs.shape == (T * (T - 1) // 2, 2) and np.array_equal(pairs, all_pairs(T))
 
 
 def pair_code(pairs: np.ndarray, n_classes: int) -> np.ndarray:
@@ -378,7 +388,11 @@ class OneVsRestSVC(CodeClassifier):
         self.verbose = verbose
 
     def _code(self, n_classes: int) -> np.ndarray:
-        return BINARY.copy() if n_classes == 2 else (2 * np.eye(n_classes) - 1).astype(np.int8)
+        if n_classes == 2:
+            return BINARY.copy()
+        code = np.full((n_classes, n_classes), -1, dtype=np.int8)
+        np.fill_diagonal(code, 1)
+        return code
 
     def _decide(self, F: np.ndarray) -> np.ndarray:
         return np.column_stack([-F[:, 0], F[:, 0]]) if F.shape[1] == 1 else F

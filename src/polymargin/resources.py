@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import joblib
 import threadpoolctl
@@ -50,10 +51,30 @@ def budget(memory: str | float) -> int:
         raise ValueError(
             f'memory expected "auto", a number of bytes or a string such as "512MB" or "2GB", and found {memory!r}'
         )
-    size = int(float(parts[1]) * UNITS[parts[2].lower()])
+    size = int(min(float(parts[1]) * UNITS[parts[2].lower()], sys.maxsize))
     if size < 10**6:
         raise ValueError(f'memory expected at least "1MB", and found {memory!r}, which is {size} bytes: give more')
     return size
+
+
+def out_of_memory(estimator: Any, X: Any, error: MemoryError) -> MemoryError:
+    """What to say when a fit on the rows X has found no memory: what it may want, and what to do."""
+    n = getattr(X, "shape", (0,))[0] or (len(X) if hasattr(X, "__len__") else 0)
+    said = "" if str(error) in ("", "std::bad_alloc") else f" ({error})"
+    needs, advice = "", "fit fewer rows"
+    if hasattr(estimator, "memory"):
+        most = f"of which memory={estimator.memory!r} allows {budget(estimator.memory) / 1e9:.2g} GB at a time"
+        needs = f", and all kernel values of {n:,} rows take {gram_bytes(n) / 1e9:.2g} GB, {most}"
+        advice = 'pass a smaller memory, such as memory="100MB", fit fewer rows, or use CoreVectorSVC for many rows'
+    return MemoryError(
+        f"{type(estimator).__name__} expected more memory than the {free_memory() / 1e9:.2g} GB that are free{said}"
+        f"{needs}: {advice}"
+    )
+
+
+def gram_bytes(n: int) -> float:
+    """Of a Gram matrix of n rows: float64 where that is little, else float32."""
+    return 8.0 * n * n if 8 * n * n < 256e6 else 4.0 * n * n
 
 
 def peak_memory() -> int:
@@ -66,8 +87,8 @@ def peak_memory() -> int:
 
 
 def free_memory() -> int:
-    """Bytes that this process can still take without swapping, within the limits of its container."""
-    return max(0, min([system_memory(), *container_memory()]))
+    """Bytes that this process can still take without swapping, within its own limits and those of its container."""
+    return max(0, min([system_memory(), *container_memory(), *process_memory()]))
 
 
 def system_memory() -> int:
@@ -81,6 +102,20 @@ def system_memory() -> int:
         except (ValueError, OSError, AttributeError):
             continue
     return 4 * 10**9
+
+
+def process_memory() -> list[int]:
+    """What the limits of this process (`ulimit -v`, `ulimit -d`) leave it of its address space."""
+    try:
+        import resource
+
+        # Pages of: all, resident, shared, text, libraries, data and stack.
+        size, _, _, _, _, data, *_ = map(int, Path("/proc/self/statm").read_text().split())
+    except (ImportError, OSError, ValueError):
+        return []
+    used = ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data))
+    limits = ((resource.getrlimit(limit)[0], pages) for limit, pages in used)
+    return [most - pages * resource.getpagesize() for most, pages in limits if most != resource.RLIM_INFINITY]
 
 
 def container_memory() -> list[int]:

@@ -35,6 +35,7 @@ from .checks import (
 )
 from .grid_run import GridRun
 from .kernels import resolve_gamma
+from .state import keep, whole
 
 GRID = Array("a list of values")
 CONSTRAINTS = {
@@ -46,6 +47,10 @@ CONSTRAINTS = {
     "return_train_score": (BOOL,),
     **{name: RUN[name] for name in ("time_limit", "memory", "n_jobs", "warm_start", "verbose")},
 }
+
+
+class OutOfTime(ValueError):
+    """No point of a grid was evaluated within the time limit."""
 
 
 class KernelSearchCV(BestEstimator):
@@ -145,6 +150,7 @@ class KernelSearchCV(BestEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> KernelSearchCV:
         """Evaluate the grid and fit the best estimator.
 
@@ -202,14 +208,18 @@ class KernelSearchCV(BestEstimator):
         self.status_ = run.status
         if self.warm_start or self.status_ != "solved":
             self._kept = self._key(Z, labels, weight, splits), run.table
+        if self.status_ == "interrupted" and not run.table:
+            raise KeyboardInterrupt
         self.cv_results_ = run.results(names, grid)
         if self.status_ == "interrupted" and run.leader() is None:
+            self._keep_results()
             raise KeyboardInterrupt
         self._choose(run)
         if self.refit is not False:
             began = time.perf_counter()
-            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **fit_weights)
+            self._fit_best(X, y, fit_weights)
             self.refit_time_ = time.perf_counter() - began
+        keep(self)
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
         if run.unsolved:
@@ -217,14 +227,14 @@ class KernelSearchCV(BestEstimator):
                 f"Some fits of KernelSearchCV ended with status {sorted(run.unsolved)[0]!r}: scale the columns of X "
                 f"(StandardScaler), or leave the largest values of C out.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         if self.status_ != "solved":
             warnings.warn(
                 "KernelSearchCV reached its time limit before all points were evaluated: raise time_limit, use "
                 'strategy="halving", or go on from here with warm_start=True.',
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
@@ -288,7 +298,7 @@ class KernelSearchCV(BestEstimator):
         elif f"mean_test_{by}" in self.cv_results_:
             means = self.cv_results_[f"mean_test_{by}"]
             if np.isnan(means).all():
-                raise ValueError("KernelSearchCV ran out of time before any point was evaluated: raise time_limit")
+                raise OutOfTime("KernelSearchCV ran out of time before any point was evaluated: raise time_limit")
             last = np.ones(len(means), dtype=bool)
             if "iter" in self.cv_results_:
                 rounds = self.cv_results_["iter"]

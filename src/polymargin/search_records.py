@@ -1,24 +1,77 @@
-"""What a model file may hold of the searches, and of all estimators together: `RECORDS`."""
+"""What a model file may hold of pipelines and searches, and of all estimators together: `RECORDS`."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from . import model_records, search_cv, selection
 from .checks import BOOL, NONE, Kind, Name, Number
-from .model_kinds import NUMBERS, Array, Fitted, Labels
-from .model_records import ANY, COUNT, Record
+from .columns import ColumnEncoder
+from .model_kinds import NUMBERS, Array, Fitted, Labels, is_fitted
+from .model_kinds import Steps as PipelineSteps
+from .model_records import ANY, COUNT, FINITE, INPUT, ROOT, Record
 
 DICT = Kind("a dict", (dict,))
 ESTIMATOR = Kind("an estimator", (BaseEstimator,))
 FOLDS = (NONE, Number("an integer >= 2", least=2, integer=True))  # a splitter is code
 SCORES = Kind("names of scores", (str, list, tuple, dict, type(None)))
 SECONDS = Number("a number >= 0", least=0.0)
-BEST = tuple(Fitted(record.estimator) for record in model_records.RECORDS.values())
+
+
+def check_pipeline(model: Any) -> str | None:
+    """Every step must be fitted, and read what the one before it makes."""
+    model._validate_steps()
+    steps = [step for _, step in model.steps if step not in (None, "passthrough")]
+    if not all(map(is_fitted, steps)):
+        return "steps that are not fitted"
+    for step, after in itertools.pairwise(steps):
+        encodes = isinstance(step, ColumnEncoder)
+        made = len(step.get_feature_names_out()) if encodes else getattr(step, "_n_features_out", step.n_features_in_)
+        if made != after.n_features_in_:
+            return "steps that do not go together"
+    return None
+
+
+class Range(Kind):
+    """Two numbers."""
+
+    def accepts(self, value: Any) -> bool:
+        return super().accepts(value) and len(value) == 2 and all(map(FINITE.accepts, value)) and value[0] < value[1]
+
+
+PER_FEATURE = Array(("d",), ("float32", "float64"))
+SCALED = {
+    **INPUT,
+    "n_samples_seen_": (Number("a number >= 0", least=0), Array(("d",), ("int32", "int64", "float64"), least=0)),
+    "scale_": (NONE, Array(("d",), ("float32", "float64"), least=ROOT)),
+}
+STEPS = {
+    "Pipeline": Record(
+        Pipeline,
+        {"steps": (PipelineSteps(),), "memory": (NONE,), "verbose": (BOOL,), "transform_input": (NONE,)},
+        check=check_pipeline,
+    ),
+    "StandardScaler": Record(
+        StandardScaler,
+        {"copy": (BOOL,), "with_mean": (BOOL,), "with_std": (BOOL,)},
+        {**SCALED, "mean_": (NONE, PER_FEATURE), "var_": (NONE, PER_FEATURE)},
+    ),
+    "MinMaxScaler": Record(
+        MinMaxScaler,
+        {"feature_range": (Range("two numbers, the smaller first", (tuple, list)),), "copy": (BOOL,), "clip": (BOOL,)},
+        {**SCALED, **dict.fromkeys(("min_", "data_min_", "data_max_", "data_range_"), (PER_FEATURE,))},
+    ),
+    "MaxAbsScaler": Record(MaxAbsScaler, {"copy": (BOOL,), "clip": (BOOL,)}, {**SCALED, "max_abs_": (PER_FEATURE,)}),
+}
+ESTIMATORS = {**model_records.RECORDS, **STEPS}
+BEST = tuple(Fitted(record.estimator) for record in ESTIMATORS.values())
 
 
 def check_search(model: Any) -> str | None:
@@ -63,7 +116,7 @@ class Steps(Kind):
 
 FOUND = {"classes_": (Labels("T"),), "best_params_": (DICT,)}
 RECORDS = {
-    **model_records.RECORDS,
+    **ESTIMATORS,
     "KernelSearchCV": Record(
         search_cv.KernelSearchCV,
         {**search_cv.CONSTRAINTS, "estimator": (ESTIMATOR,), "cv": FOLDS, "scoring": (SCORES,)},

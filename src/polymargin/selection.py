@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,10 @@ from .checks import (
     class_weights,
 )
 from .criteria import CRITERIA, Criterion
-from .descent import descend_from
+from .descent import descend_from, starting_points
 from .resources import budget, threads
-from .search_cv import KernelSearchCV
+from .search_cv import KernelSearchCV, OutOfTime
+from .state import keep, whole
 
 CONSTRAINTS = {
     "criterion": (Name(tuple(CRITERIA)),),
@@ -103,7 +105,8 @@ class RadiusMarginSearch(BestEstimator):
     refit : bool, default=True
         Whether to fit `best_estimator_` on all rows.
     time_limit : float, default=None
-        Seconds after which the search stops.
+        Seconds for everything: the search stops after three quarters of them, the best estimator is fitted and the
+        last check is made in what is left.
     memory : "auto", int or str, default="auto"
         Memory for kernel values.
     n_jobs : int, default=None
@@ -196,6 +199,7 @@ class RadiusMarginSearch(BestEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> RadiusMarginSearch:
         """Search, check the point that was found, and fit the estimator there.
 
@@ -220,7 +224,9 @@ class RadiusMarginSearch(BestEstimator):
         check_parameters(self, CONSTRAINTS)
         names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
         criterion, labels, classes, index = self._problem(X, y, sample_weight)
-        criterion.deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
+        deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
+        # The best estimator needs time as well.
+        criterion.deadline = begin + (deadline - begin) * (0.75 if self.refit else 1.0)
         run = dict(penalty=self.penalty, tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
         found, *self._left = descend_from(criterion, **self._starts(criterion.d, names), **run)
         self.best_params_ = dict(zip(names, criterion.parameters(found.point), strict=True))
@@ -234,19 +240,25 @@ class RadiusMarginSearch(BestEstimator):
         self.ranking_[np.argsort(-self.feature_weights_, kind="stable")] = np.arange(1, criterion.d + 1)
         self.cv_scores_ = {}
         if self.refit:
-            self.best_estimator_ = clone(self.estimator).set_params(**self.best_params_).fit(X, y, **fit_weights)
+            self._fit_best(X, y, fit_weights, max(deadline - time.monotonic(), 0.05))
+        keep(self)
         if self.status_ == "interrupted":
             raise KeyboardInterrupt
+        if self.status_ == "solved" and self.cv is not None:
+            given, left = dict(sample_weight=sample_weight, groups=groups), deadline - time.monotonic()
+            try:
+                self._guard(X, labels, index, names, given, left)
+            except KeyboardInterrupt:
+                self.status_ = "interrupted"
+                raise
         if self.status_ != "solved":
             advice = WHAT_TO_DO[self.status_]
             warnings.warn(
                 f"RadiusMarginSearch ended with status {self.status_!r} after {self.n_iter_} iterations and "
                 f"{self.n_evaluations_} evaluations: {advice}.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        elif self.cv is not None:
-            self._guard(X, labels, index, names, dict(sample_weight=sample_weight, groups=groups))
         return self
 
     # --- before the search ---
@@ -312,7 +324,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"The criterion sees {most:,} of {n:,} rows, as many as the memory holds: raise memory, or set "
                 f"max_samples to say so yourself.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if n <= most:
             return np.arange(n)
@@ -332,28 +344,28 @@ class RadiusMarginSearch(BestEstimator):
         C, gamma = (settings[name] for name in names)
         if isinstance(gamma, str) or (np.ndim(gamma) and self.kernel == "spherical"):
             gamma = 1 / (2 * d)
-        gamma = np.maximum(np.broadcast_to(np.asarray(gamma, dtype=np.float64), size), np.finfo(float).tiny)
-        start = np.log(np.concatenate([[C], gamma]))
-        # With a gamma per feature there are local minima: further searches begin at larger gammas.
-        larger = np.r_[0.0, np.full(size, np.log(4.0))]
         n = self.n_starts if self.kernel == "ellipsoidal" else 1
-        return dict(starts=[start + k * larger for k in range(n)], earlier=None, path=[])
+        return dict(starts=starting_points(C, gamma, size, n), earlier=None, path=[])
 
     # --- after the search ---
 
-    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple[str, str], given: dict) -> None:
+    def _guard(self, X: Any, y: np.ndarray, index: np.ndarray, names: tuple, given: dict, seconds: float) -> None:
         """Scores of the found point and of two with larger C: the criterion fails where one of these is much better."""
         smallest = np.bincount(index).min()
         folds = min(self.cv, smallest) if isinstance(self.cv, int) else self.cv
         if folds == 1:
             return
         C, gamma = (self.best_params_[name] for name in names)
-        with warnings.catch_warnings():
+        check = KernelSearchCV(
+            self.estimator, C=[C, 10 * C, 30 * C], gamma=[gamma, gamma / 10], cv=folds, refit=False,
+            memory=self.memory, n_jobs=self.n_jobs, time_limit=None if np.isinf(seconds) else max(seconds, 1e-3),
+        )  # fmt: skip
+        with warnings.catch_warnings(), suppress(OutOfTime):
             warnings.simplefilter("ignore", ConvergenceWarning)
-            check = KernelSearchCV(
-                self.estimator, C=[C, 10 * C, 30 * C], gamma=[gamma, gamma / 10], cv=folds, refit=False,
-                memory=self.memory, n_jobs=self.n_jobs,
-            ).fit(X, y, **given)  # fmt: skip
+            check.fit(X, y, **given)
+        if getattr(check, "status_", "time_limit") == "time_limit":  # no verdict, and no time left
+            self.status_ = "time_limit"
+            return
         scores = check.cv_results_["mean_test_score"]
         self.cv_scores_ = {"found": float(scores[0]), "10 C": float(scores[2]), "30 C, gamma / 10": float(scores[5])}
         found = self.cv_scores_["found"]
@@ -366,7 +378,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"{better:.3f} is had with {other}{scarce}; try the other criterion, penalty > 0 for an ellipsoidal "
                 f"kernel, or KernelSearchCV.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def get_support(self, k: int, indices: bool = False) -> np.ndarray:

@@ -30,6 +30,7 @@ from .cutting_planes import Answer, minimise
 from .machines import MACHINES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, with_callbacks
 from .resources import budget, threads
+from .state import keep, whole
 
 CONSTRAINTS = {
     "C": (POSITIVE,),
@@ -180,6 +181,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> StructuredSVC:
         """Learn the weights.
@@ -197,7 +199,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         self : StructuredSVC
             The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again.
+            raised again; a fit that fails leaves the former model.
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
@@ -212,6 +214,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             answer = (self._fit_classes if self.joint_map is None else self._fit_map)(X, y, sample_weight, told)
             self._report(answer)
             self.fit_seconds_ = time.perf_counter() - begin
+            keep(self)
             progress.end(f"polymargin: {self._summary()}")
         error = answer.error or progress.error
         if error is not None:

@@ -1,0 +1,337 @@
+"""Primal and dual values of a fitted model, as plainly as the design states them, from its public attributes alone.
+
+Everything is computed in np.longdouble (float64 on many rows that are not far from the origin) with a naive kernel that
+takes differences before squares. Each class below is one family of machines. It has
+
+    point             the dual variables, as far as `dual_coef_` gives them
+    primal(point)     (value, sum of the sizes of its terms) at the scores of these variables and the model's constants
+    dual(point)       the same for the dual
+    infeasible()      how far the point is outside of its bounds and sums, relative to the largest variable
+    violation()       of the optimality conditions, None where the variables cannot be told from the coefficients
+    others(rng)       other feasible points: none of them may beat a bound that is claimed
+    scores()          decision values of all rows, by the definition
+    noise             (n, columns): what rounding of kernel values justifies in a score
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+
+MANY = 1000  # rows beyond which plain float64 is used if rows are near the origin
+SIGMAS = 8.0  # rounding errors add up like independent ones; so many standard deviations
+
+
+def kernel_matrix(kernel, X, Z, gamma, degree, coef0, real=np.longdouble):
+    X, Z = np.asarray(X, dtype=real), np.asarray(Z, dtype=real)
+    if kernel in ("rbf", "laplacian"):
+        D = np.zeros((len(X), len(Z)), dtype=real)
+        for t in range(X.shape[1]):
+            gap = X[:, t, None] - Z[None, :, t]
+            D += (gamma[t] if np.ndim(gamma) else gamma) * (gap**2 if kernel == "rbf" else np.abs(gap))
+        return np.exp(-D)
+    if kernel == "cosine":
+        X, Z = (M / np.where((s := np.sqrt((M**2).sum(axis=1))) > 0, s, 1)[:, None] for M in (X, Z))
+    P = X @ Z.T
+    return {
+        "linear": lambda: P,
+        "cosine": lambda: P,
+        "poly": lambda: (gamma * P + coef0) ** degree,
+        "sigmoid": lambda: np.tanh(gamma * P + coef0),
+    }[kernel]()
+
+
+def scale_gamma(X, weight):
+    """1 / (d var), weights counting as repetitions; 1 where all entries are equal."""
+    w = np.asarray(weight, dtype=np.longdouble)
+    mean = (w @ X).sum() / (w.sum() * X.shape[1])
+    var = (w @ (X - mean) ** 2).sum() / (w.sum() * X.shape[1])
+    return 1 / (X.shape[1] * var) if var > (4 * np.finfo(float).eps * abs(mean)) ** 2 else 1.0
+
+
+def facts(problem, model):
+    """What all families need: kernel values between the rows of positive weight, classes, strengths, rounding."""
+    p, n = problem.params, len(problem.y)
+    f = SimpleNamespace(problem=problem, model=model, p=p)
+    weight = np.ones(n) if problem.weight is None else np.asarray(problem.weight, float)
+    f.on = np.flatnonzero(weight > 0)
+    rows = np.asarray(problem.rows)
+    if p.get("normalize"):
+        rows = normalize(rows)
+    far = problem.recipe["shift"] is not None
+    f.real = np.longdouble if n <= MANY or far else np.float64
+    kernel, name = p.get("kernel", "linear"), problem.recipe["kernel"]
+    f.gamma = getattr(model, "gamma_", None)
+    if kernel == "precomputed":
+        f.K_all = rows.astype(f.real)
+    elif callable(kernel):
+        f.K_all = np.asarray(kernel(rows, rows), dtype=f.real)
+    else:
+        f.K_all = kernel_matrix(kernel, rows, rows, f.gamma, p.get("degree", 3), p.get("coef0", 0.0), f.real)
+    f.X = rows.astype(f.real)
+    f.expected_gamma = None
+    if isinstance(p.get("gamma"), str):
+        f.expected_gamma = scale_gamma(np.asarray(problem.rows, dtype=np.longdouble), weight)
+    classes, index = np.unique(problem.y[f.on], return_inverse=True)
+    f.classes, f.y, f.T = classes, index, len(classes)
+    if problem.estimator == "EnclosingBall":
+        f.y, f.T = np.zeros(len(f.on), int), 1
+    f.E = np.eye(f.T)[f.y]
+    f.plain = weight[f.on]
+    factor = np.ones(f.T)
+    if p.get("class_weight") is not None:
+        factor = (
+            f.plain.sum() / (f.T * np.bincount(f.y, f.plain))
+            if isinstance(p["class_weight"], str)
+            else np.array([p["class_weight"][c] for c in classes.tolist()])
+        )
+    f.weight = (f.plain * factor[f.y]).astype(f.real)
+    f.one = str(p.get("intercept", "none")).startswith("regular")
+    f.K = f.K_all[np.ix_(f.on, f.on)] + (1 if f.one else 0)
+    # float32 kernel values are for tolerances from 1e-5 on, and more than 512 rows or a core set that grows.
+    f.single = (n > 512 or p.get("epsilon") is not None) and p["tol"] >= 1e-5
+    f.eps = float(np.finfo(np.float32 if f.single else np.float64).eps)
+    if kernel == "rbf":  # distances by norms and products round relative to the norms around the mean
+        spread = ((f.X - f.X.mean(axis=0)) ** 2) @ np.broadcast_to(np.asarray(f.gamma, dtype=f.real), f.X.shape[1])
+        f.eps *= 1 + float(spread.max())
+    f.linear_in_float64 = name == "linear" and not f.single
+    return f
+
+
+def noise(f, B, K=None):
+    """Rounding that is justified in the scores of coefficients B, (rows, columns)."""
+    if f.linear_in_float64:  # a score is <w, x>, w a sum of rows
+        X, Z = f.X if K is None else f.X[f.on], f.X[f.on]
+        W = np.abs(B @ Z) + np.sqrt(B**2 @ Z**2)
+        return np.asarray(SIGMAS * f.eps * (np.abs(X) @ W.T + np.abs(B).sum(axis=1) * float(f.one)), dtype=float)
+    K = f.K_all[:, f.on] if K is None else K
+    size = np.ones_like(K) if f.p.get("kernel") in ("rbf", "cosine", "laplacian") else np.abs(K)
+    return np.asarray(SIGMAS * f.eps * np.sqrt((size**2) @ (B**2).T), dtype=float)
+
+
+def coefficients(f, columns):
+    """`dual_coef_` over all used rows, (columns, n)."""
+    C = f.model.dual_coef_
+    C = C.toarray() if sp.issparse(C) else np.asarray(C)
+    B = np.zeros((columns, len(f.on)), dtype=f.real)
+    B[:, np.searchsorted(f.on, f.model.support_)] = C
+    return B
+
+
+def full_scores(f, B):
+    """sum_i B[c, i] k(x_i, x) + b_c for all rows that were passed, also those of weight zero."""
+    return f.K_all[:, f.on] @ B.T + np.asarray(f.model.intercept_, dtype=f.real)
+
+
+def mixtures(point, corner):
+    return [t * point for t in (0.0, 0.5, 0.9)] + [0.5 * (point + corner), corner]
+
+
+def total(*terms):
+    """A sum, and the sum of the sizes of its terms."""
+    return sum(terms), sum(abs(t) for t in terms)
+
+
+class Scatter:
+    """1/2 a'Qa, Q = ([y == y'] - 1/T) k, losses of m - s_i - b_y with s = Qa."""
+
+    def __init__(self, f):
+        self.f, p = f, f.p
+        B = coefficients(f, f.T)
+        self.B, self.point = B, B.sum(axis=0)
+        self.misplaced = float(np.abs(B[1 - f.E.T > 0]).max(initial=0.0))  # alpha_i belongs to the row of its class
+        self.nu, self.loss, self.exact = p["nu"], p["loss"], p["intercept"] == "exact"
+        self.u = f.weight * (p["C"] if self.nu is None else f.T / (self.nu * f.weight.sum()))
+        self.m = f.model.rho_ if self.nu is not None else 0.0 if self.loss == "logistic" else 1.0
+        self.b = np.asarray(f.model.intercept_, dtype=f.real) if self.exact else np.zeros(f.T, dtype=f.real)
+        F = noise(f, B, f.K)
+        self.noise = np.take_along_axis(F, f.y[:, None], 1)[:, 0] + F.mean(axis=1)
+        self.reduced = self.point
+        self.unit = abs(self.m) if self.nu is not None and self.loss != "logistic" else 1.0
+
+    def s(self, a):
+        F = self.f.K @ (a[:, None] * self.f.E)
+        return F[np.arange(len(a)), self.f.y] - F.mean(axis=1)
+
+    def primal(self, a):
+        s = self.s(a)
+        z = self.m - s - self.b[self.f.y]
+        pos = np.maximum(z, 0)
+        loss = dict(hinge=pos, squared_hinge=pos**2 / 2, logistic=np.logaddexp(0, z))[self.loss]
+        return total(a @ s / 2, self.u @ loss, -self.f.T * self.m if self.nu is not None else 0.0)
+
+    def slope(self):
+        pos = np.maximum(self.m - self.s(self.point) - self.b[self.f.y], 0) + self.noise
+        return self.u * pos if self.loss == "squared_hinge" else self.u
+
+    def dual(self, a):
+        linear = a.sum() if self.nu is None and self.loss != "logistic" else 0.0
+        extra = 0.0
+        if self.loss == "squared_hinge":
+            extra = -(a**2 / (2 * self.u)).sum()
+        if self.loss == "logistic":
+            q = np.clip(a / self.u, 0, 1)
+            extra = -sum(self.u @ np.where(v > 0, v * np.log(np.where(v > 0, v, 1)), 0) for v in (q, 1 - q))
+        return total(linear, -a @ self.s(a) / 2, extra)
+
+    def infeasible(self):
+        a, out = self.point, [-self.point.min(), self.misplaced]
+        if self.loss != "squared_hinge":
+            out.append((a - self.u).max())
+        sums = self.f.E.T @ a
+        pi = self.f.p["priors"]
+        if self.exact and pi is None and (self.nu is None or self.f.p["class_weight"] is None):
+            pi = np.full(self.f.T, 1 / self.f.T)
+        if self.exact and pi is not None:
+            out.append(np.abs(sums - pi * (self.f.T if self.nu is not None else a.sum())).max())
+        if self.nu is not None:
+            out.append(abs(a.sum() - self.f.T))
+        return float(max(out) / max(a.max(), 1e-300))
+
+    def constants(self):
+        """sum_c pi_c b_c, relative to intercepts and margin; the class sums of alpha are the pi."""
+        sums, size = self.f.E.T @ self.point, np.abs(self.b) + (abs(self.m) or 1)
+        return float(abs(sums @ self.b) / max(sums @ size, 1e-300)) if self.exact else 0.0
+
+    def violation(self):
+        a, u = self.point, self.u
+        g = self.s(a) + self.b[self.f.y] - self.m
+        if self.loss == "squared_hinge":
+            g = g + a / u
+            up, low = np.ones(len(a), bool), a > 0
+        elif self.loss == "logistic":  # the logit of a float64 close to u says nothing any more
+            inside = (a > 0) & (a < u * (1 - 1e-7))
+            g = g + np.log(np.where(inside, a, 1) / np.where(inside, u - a, 1))
+            up = low = inside
+        else:
+            up, low = a < u * (1 - 1e-9), a > 1e-9 * u
+        return float(max((-g[up]).max(initial=0), g[low].max(initial=0))) / max(self.unit, 1e-300)
+
+    def others(self, rng):
+        f, u = self.f, self.u if self.loss != "squared_hinge" else np.full(len(self.u), self.point.max())
+        if self.nu is None and not self.exact:
+            corner = u * (rng.random(len(u)) < 0.5)
+            return mixtures(self.point, corner) + [u * f.E[:, c] for c in range(f.T)]
+        if self.nu is None:
+            return mixtures(self.point, self.point)
+        room, sums = f.E.T @ u, f.E.T @ self.point
+        full = u * (sums / room)[f.y] if self.exact else u * f.T / u.sum()
+        return [0.5 * (self.point + full), full]
+
+    def scores(self):
+        F = full_scores(self.f, self.B)
+        return F if self.f.T > 2 else (F[:, 1] - F[:, 0]) / 2
+
+
+# machine: (own score is the reference, target of the own class, largest slack, factor of xi^2)
+MARGINS = {
+    "kesler": (True, None, False, 1.0),
+    "crammer-singer": (True, None, True, None),
+    "llw": (False, None, False, None),
+    "adm": (False, None, True, None),
+    "ats": (False, lambda T: 1.0, False, None),
+    "atm": (False, lambda T: 1.0, True, None),
+    "reinforced": (False, lambda T: T - 1.0, False, None),
+    "ovr": (False, lambda T: 1.0, False, 0.5),
+}
+
+
+class Margins:
+    """1/2 sum_c |w_c|^2 and slacks 1 + f_m - f_y, or 1 + f_m and t - f_y; `point` is B, (T, n)."""
+
+    def __init__(self, f):
+        self.f, p = f, f.p
+        self.machine = p["machine"]
+        self.own, target, self.largest, self.square = MARGINS[self.machine]
+        self.target = None if target is None else target(f.T)
+        self.u = f.weight * p["C"]
+        self.squared = p["loss"] == "squared_hinge"
+        self.point = coefficients(f, f.T)
+        self.noise = 2 * noise(f, self.point, f.K).max(axis=1)
+        self.reduced = np.abs(self.point).sum(axis=0)
+        self.unit = 1.0
+        # With a margin of the own class and scores that sum to zero, a common shift of the variables is not in B.
+        self.shifted = self.target is not None and self.machine != "ovr" and f.T > 2
+
+    def slack(self, B):
+        """target - margin, (n, T); -inf where there is no margin."""
+        F, E = self.f.K @ B.T, self.f.E > 0
+        own = F[E][:, None]
+        if self.own:
+            return np.where(E, -np.inf, 1 + F - own), F
+        return np.where(E, -np.inf if self.target is None else self.target - F, 1 + F), F
+
+    def primal(self, B):
+        z, F = self.slack(B)
+        pos = np.maximum(z, 0)
+        loss = pos.max(axis=1) if self.largest else (self.square * pos**2 if self.squared else pos).sum(axis=1)
+        return total((B.T * F).sum() / 2, self.u @ loss)
+
+    def slope(self):
+        if not self.squared:
+            return self.u * (1 if self.largest else self.f.T)
+        return self.u * 2 * self.square * (np.maximum(self.slack(self.point)[0], 0).sum(axis=1) + self.noise)
+
+    def variables(self, B):
+        """The dual variables, all >= 0, (n, T); where B leaves a shift open, those with the largest dual value."""
+        E, u = self.f.E.T > 0, self.u
+        if self.own:
+            return np.where(E, 0, -B).T
+        if self.machine == "ovr":
+            return np.where(E, B, -B).T
+        own = (B * E).sum(axis=0)
+        if self.target is None:
+            return (own - B).T
+        lowest = np.where(E, np.inf, B).min(axis=0)
+        shift = np.maximum(-own, -u - lowest)
+        if self.largest and self.f.T > 2:
+            shift = np.maximum(shift, (2 * own - u) / (self.f.T - 2))
+        return np.where(E, B + shift, -B - shift).T
+
+    def dual(self, B):
+        a = self.variables(B)
+        E = self.f.E > 0
+        linear = (a * np.where(E, self.target or 0.0, 1.0)).sum()
+        ridge = -(a**2 / (4 * self.square * self.u[:, None])).sum() if self.squared else 0.0
+        return total(linear, -(B.T * (self.f.K @ B.T)).sum() / 2, ridge)
+
+    def infeasible(self):
+        a, u = self.variables(self.point), self.u
+        out = [-a.min()]
+        if not self.squared:
+            out.append((a.sum(axis=1) - u).max() if self.largest else (a - u[:, None]).max())
+        if self.machine != "ovr":
+            out.append(np.abs(self.point.sum(axis=0)).max())
+        return float(max(out) / max(np.abs(a).max(), 1e-300))
+
+    def constants(self):
+        return 0.0
+
+    def violation(self):
+        if self.shifted or (self.target is not None and self.machine != "ovr"):
+            return None
+        a, u = self.variables(self.point), self.u
+        gain = self.slack(self.point)[0]
+        if self.squared:
+            gain = gain - a / (2 * self.square * u[:, None])
+        there = np.isfinite(gain)
+        at_cap = self.largest & (a.sum(axis=1) >= u * (1 - 1e-9))
+        grow = there if self.squared or self.largest else there & (a < u[:, None] * (1 - 1e-9))
+        up = np.where(grow, gain, -np.inf).max(axis=1)
+        down = np.where(there & (a > 1e-9 * (a.max() if self.squared else u[:, None])), -gain, -np.inf).max(axis=1)
+        worst = np.where(at_cap, np.maximum(up, 0) + down, np.maximum(up, down))
+        return float(worst.max(initial=0.0))
+
+    def others(self, rng):
+        E, T, n = self.f.E.T > 0, self.f.T, len(self.u)
+        top = self.u if not self.squared else np.full(n, max(float(np.abs(self.point).max()), 1e-300))
+        a = top * (rng.random((T, n)) < 0.5) / (T if self.largest else 1)
+        b = np.where(E, a if self.target is not None else 0.0, -a)
+        reference = 0.0 if self.machine == "ovr" else E * b.sum(axis=0) if self.own else b.mean(axis=0)
+        corner = b - reference
+        return mixtures(self.point, corner)
+
+    def scores(self):
+        F = full_scores(self.f, self.point)
+        return F if self.f.T > 2 else (F[:, 1] - F[:, 0]) * (1 if self.own else 0.5)

@@ -1,0 +1,33 @@
+"""Labels that classes can be made of."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+
+def check_labels(y: Any) -> None:
+    """Raise ValueError for labels without an order: gaps, or types that do not compare."""
+    labels = np.asarray(y)
+    if labels.dtype != object or labels.ndim == 0 or labels.size != len(labels):
+        return
+    labels = labels.ravel()
+    gaps = np.flatnonzero([is_gap(label) for label in labels])
+    if len(gaps):
+        raise ValueError(
+            f"y expected a label in every row, and found {labels[gaps[0]]!r} in row {gaps[0]}: drop such rows, or give "
+            f"them a label of their own"
+        )
+    kinds = {type(label).__name__: isinstance(label, Real | np.bool_) for label in labels}
+    if len(kinds) > 1 and not all(kinds.values()):
+        raise ValueError(
+            f"y expected labels of one type, and found {' and '.join(sorted(kinds))}: convert them, for example with "
+            f"np.array([str(label) for label in y])"
+        )
+
+
+def is_gap(label: Any) -> bool:
+    """None, NaN or the NA of data frames, which is not even equal to itself or not."""
+    return label is None or type(label).__name__ == "NAType" or (isinstance(label, Real) and label != label)

@@ -1,0 +1,60 @@
+"""The benchmark that recomputes what fits claim: it says nothing of true claims, and finds each false one."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from polymargin.machines import MACHINES
+
+honest_problems = pytest.importorskip("benchmarks.honest_problems")
+honest_checks = pytest.importorskip("benchmarks.honest_checks")
+
+KINDS = [("JointSVC", name) for name in MACHINES] + [(name, None) for name in honest_problems.ESTIMATORS][1:]
+
+
+def ordinary(seed, estimator, machine):
+    """A fitted problem of this kind, near the origin, with a kernel that is positive definite."""
+    for number in range(3000):
+        p = honest_problems.make(seed, number, largest=600)
+        r = p.recipe
+        kind = p.estimator == estimator and p.params.get("machine") in (machine, None)
+        plain = r["n"] >= 12 and not r["shift"] and not r["scale"] and p.params.get("nu") is None
+        if kind and plain and r["kernel"] in ("rbf", "linear", "laplacian") and 0.01 < p.params["C"] < 100:
+            p.params["max_iter"] = 10_000
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return p, p.model().fit(p.X, p.y, sample_weight=p.weight)
+    raise AssertionError("no such problem")
+
+
+def found(problem, model, **false):
+    true = {name: getattr(model, name) for name in false}
+    for name, value in false.items():
+        setattr(model, name, value)
+    names = dict(honest_checks.Checks(problem, model, 0.0, 0.0).found)
+    for name, value in true.items():
+        setattr(model, name, value)
+    return set(names)
+
+
+@pytest.mark.parametrize(("estimator", "machine"), KINDS)
+def test_false_claims_are_found(estimator, machine, seed):
+    problem, model = ordinary(seed, estimator, machine)
+    assert not found(problem, model)
+    P, D = model.primal_objective_, model.dual_objective_
+    size = max(abs(P), abs(D))
+    assert "primal" in found(problem, model, primal_objective_=P + 1e-2 * size)
+    assert found(problem, model, dual_objective_=P + 1e-2 * size) & {"dual", "order"}
+    assert "gap" in found(problem, model, duality_gap_=model.duality_gap_ + 0.1)
+    assert "status" in found(problem, model, status_="splendid")
+    if hasattr(model, "dual_coef_"):
+        assert found(problem, model, dual_coef_=1.01 * model.dual_coef_) & {"primal", "dual", "feasible", "scores"}
+    if hasattr(model, "classes_"):
+        assert "predict" in found(problem, model, predict=lambda X: np.roll(model.classes_, 1)[[0] * len(problem.y)])
+
+
+def test_problems_repeat(seed):
+    a, b = (honest_problems.make(seed, 17) for _ in range(2))
+    assert a.describe() == b.describe()
+    np.testing.assert_array_equal(a.rows, b.rows)
