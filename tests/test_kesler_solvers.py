@@ -89,13 +89,19 @@ def test_random_optimum(seed, solver, intercept, kernel):
         w = rng.choice([0.5, 1.0, 2.5], size=len(y))
         C = float(rng.choice([0.1, 1.0, 10.0]))
         est = fit(solver, X, y, w, intercept=intercept, kernel=kernel, C=C, tol=1e-2)
-        best = problem(est, X, y, w).primal()
+        p = problem(est, X, y, w)
+        best = p.primal()
         assert est.status_ == "solved"
         assert_certified(est, X, y, w)
-        assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
+        # Most of these problems are carried on to rounding error, some only as far as their gap says. The primal is
+        # 1-strongly convex, so what it is above its minimum bounds the error of every score.
+        excess = max(est.primal_objective_ - est.dual_objective_, 1e-8 * best.value)
+        assert est.duality_gap_ < 1e-3
+        assert best.value * (1 - 1e-8) <= est.primal_objective_ <= best.value + excess
         f = est.decision_function(X)
         scores = best.scores[:, 1] - best.scores[:, 0] if T == 2 else best.scores
-        np.testing.assert_allclose(f, scores, atol=2e-4 * (1 + np.abs(scores).max()))
+        error = np.abs(f - scores) if T == 2 else np.abs(f - scores).max(axis=1)
+        assert np.all(error <= 2 * np.sqrt(excess * np.diag(p.K)) + 1e-6)
 
 
 @pytest.fixture(scope="module")

@@ -232,7 +232,8 @@ class Search:
         if self.form.ridge == 0:  # no slack: rho is the smallest score
             return square - 2 * found.lowest, found.lowest
         n, s, ss = np.cumsum(found.moments[:, :-1], axis=1)
-        rho = self.edges
+        # Rows between rho and the next edge count, too, which makes P no smaller: any rho up to an edge will do.
+        rho = np.minimum(self.edges, np.divide(1 + s, n, out=np.full(len(n), np.inf), where=n > 0))
         value = square - 2 * rho + np.maximum((n * rho - 2 * s) * rho + ss, 0)
         best = int(np.argmin(value))
         return float(value[best]), float(rho[best])

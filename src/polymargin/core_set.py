@@ -227,8 +227,9 @@ class Growth:
     # -- all rows --
 
     def searching(self) -> Search:
-        """The next search. The optimal rho is at most about a'g: the core vectors alone have a shortfall of 1 there."""
-        high = self.model.mean + 1e-6 * abs(self.model.mean)
+        """The next search. The optimal rho is at most the largest g of a core vector: these alone fall short by 1 there."""
+        high = float(self.gradient[self.alpha[: len(self.gradient)] > 0].max())
+        high += 1e-6 * abs(high)
         low = high - 2 * max(abs(self.model.dual), 1e-9 * self.kappa)
         known = np.sort(self.working.index)
         return Search(self.form, self.model, low, high, self.bound(), self.room(), known)
