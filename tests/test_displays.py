@@ -216,7 +216,7 @@ def test_reductions(fitted):
 
 def test_prototypes_in_the_plane_are_weighted_means(seed):
     X, y = blobs([20, 20, 20], 2, seed)
-    model = JointSVC(kernel="linear", nu=0.2).fit(X, y)
+    model = JointSVC(kernel="linear").fit(X, y)
     display = PrototypeDisplay.from_estimator(model, X, y)
     B = model.dual_coef_.toarray()
     expected = B @ model.support_vectors_ / B.sum(axis=1, keepdims=True)

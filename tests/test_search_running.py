@@ -113,7 +113,7 @@ def test_a_pipeline_goes_on(monkeypatch):
 def slow_search(n, **settings):
     """A search that takes much longer than a test, with fits that do."""
     X, y = blobs([n // 3] * 3, 5, seed=0, spread=3.0)
-    machine = JointSVC(tol=1e-10, max_iter=10**9)
+    machine = JointSVC("kesler", tol=1e-10, max_iter=10**9)
     return KernelSearchCV(machine, C=[0.001, 1e8], gamma=[0.002], cv=2, n_jobs=2, **settings), X, y
 
 
