@@ -227,7 +227,7 @@ class Growth:
     # -- all rows --
 
     def searching(self) -> Search:
-        """The next search. The optimal rho is at most the largest g of a core vector: these alone fall short by 1 there."""
+        """The next search. The optimal rho is at most the largest g of a core vector: those alone lack 1 there."""
         high = float(self.gradient[self.alpha[: len(self.gradient)] > 0].max())
         high += 1e-6 * abs(high)
         low = high - 2 * max(abs(self.model.dual), 1e-9 * self.kappa)
