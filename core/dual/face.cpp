@@ -93,6 +93,7 @@ void Factor::remove(Index at) {
 
 template <class T>
 void Face<T>::set_free(Index i) {
+  if (lost_) return;
   const double f = double(free_.size());
   row_.clear();
   for (Index j : free_) row_.push_back(qp_->value(i, j));
