@@ -1,6 +1,6 @@
 // What a dual point proves. With s = (Q - R) a and the multiplier r of the sum constraint of i,
 //
-//   primal = 1/2 a's - sum_i r a_i + sum_i max over b in [0, u_i] of b (g_i + r - s_i) - ridge_i b^2 / 2
+//   primal = 1/2 a's - sum_i r a_i + sum_i max over b in [l_i, u_i] of b (g_i + r - s_i) - ridge_i b^2 / 2
 //   dual   = g'a - 1/2 a'Qa - sum_i phi_i(a_i)
 //
 // where the maximum is the loss of the example: hinge, squared hinge, or with the entropy u ln(1 + exp(r - s)).
@@ -31,8 +31,11 @@ inline void certify(const DualProblem& p, const std::vector<Index>& groups, Solu
     if (p.entropy) {
       loss += u * (std::max(missing, 0.0) + std::log1p(std::exp(-std::abs(missing))));
       entropic += entropy(a, u);
-    } else if (missing > 0) {
-      double b = p.ridge[i] > 0 ? std::min(missing / p.ridge[i], u) : u;
+    } else {
+      const double low = p.lower.size ? p.lower[i] : 0;
+      if (missing == 0 || (missing < 0 && low == 0)) continue;
+      double b = missing > 0 ? u : low;
+      if (p.ridge[i] > 0) b = std::min(std::max(missing / p.ridge[i], low), u);
       loss += b * missing - 0.5 * p.ridge[i] * b * b;
     }
   }

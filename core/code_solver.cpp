@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "dual/solve.hpp"
 #include "watch.hpp"
 
 namespace polymargin {
@@ -21,7 +22,6 @@ constexpr Index kPolished = 256;     // up to so many rows a solved problem is c
 constexpr double kPolishedTol = 1e-12;
 constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
 constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
-constexpr Index kLeastRows = 64;     // of a cache
 
 // A number without a common divisor with n, about 0.618 n: its multiples visit all of n, evenly at any time.
 Index even_stride(Index n) {
@@ -30,12 +30,11 @@ Index even_stride(Index n) {
   return stride;
 }
 
-// Columns in turn, by as many workers as there are threads. The thread that called asks now and then whether to go on,
+// First the large columns, each by the engine; then the others in turn, by as many workers as there are threads. The thread that called asks now and then whether to go on,
 // while it works on its column. As long as it does, the others need not wait for it; where it has no column left, or
 // is long about something, they pause, keep their columns, and it asks between two such slices of time.
 //
-// Where time is limited, a column ends when its share of what is left is over, a column of many rows as much earlier as
-// its solution takes, and the next one begins. Columns that ended so go on in further rounds while time is left.
+// Where time is limited, a column ends when its share of what is left is over, and the next one begins. Columns that ended so go on in further rounds while time is left.
 template <class T>
 class Columns {
  public:
@@ -54,7 +53,9 @@ class Columns {
   CodeSolution run() {
     std::vector<Worker> workers(at_a_time(p_, team_.size(), shared_.K && shared_.K->serial() && !shared_.gram.values));
     n_workers_ = static_cast<Index>(workers.size());
-    for (n_todo_ = p_.columns(); n_todo_ > 0; next_round()) {
+    for (first_round(); n_todo_ > 0; next_round()) {
+      for (; n_done_ < n_large_ && !halted_; ++n_done_) solve_large(n_done_);
+      next_ = n_large_;
       while (n_done_ < n_todo_ && !halted_) {
         until_ = in_slices(1);
         team_.run(n_workers_, [&](Index w) { work(workers[w]); });
@@ -107,15 +108,30 @@ class Columns {
   static Clock::rep now() { return Clock::now().time_since_epoch().count(); }
   static double since(Clock::rep then) { return std::chrono::duration<double>(Clock::duration(now() - then)).count(); }
 
-  // The k-th column of this round.
-  Index column(Index k) const {
-    if (n_rounds_ > 0) return todo_[k].column;
-    return timed() ? static_cast<Index>(static_cast<std::uint64_t>(k) * stride_ % p_.columns()) : k;
+  bool is_large(Index l) const {
+    Index m = 0;
+    for (Index entry : p_.column(l)) m += p_.size(entry);
+    return !is_held(shared_, m);
+  }
+
+  // Where time is limited, in an order that is even at any time.
+  void first_round() {
+    const Index L = p_.columns();
+    for (Index k = 0; k < L; ++k) {
+      const Index l = timed() ? static_cast<Index>(static_cast<std::uint64_t>(k) * stride_ % L) : k;
+      todo_.push_back({l, 0});
+    }
+    large_first();
+  }
+  void large_first() {
+    const auto end = std::stable_partition(todo_.begin(), todo_.end(), [&](const Stopped& s) { return is_large(s.column); });
+    n_large_ = end - todo_.begin(), n_todo_ = static_cast<Index>(todo_.size());
+    next_ = n_done_ = 0;
   }
   bool timed() const { return std::isfinite(set_.time_limit); }
 
   void begin(Worker& w, Index k) {
-    const Index l = w.column = column(k);
+    const Index l = w.column = todo_[k].column;
     const Clock::rep begun = now();
     w.end = std::numeric_limits<Clock::rep>::max();
     if (timed()) w.end = begun + ticks(std::max(watch_.left(), 0.0) * share(n_todo_ - k));
@@ -129,10 +145,57 @@ class Columns {
   // Of the time that is left, where so many columns are.
   double share(Index columns) const { return std::min(1.0, double(n_workers_) / double(columns)); }
 
+  // Column k of this round as a dual problem with signed variables, all of one class, whose sum is zero.
+  void solve_large(Index k) {
+    const Index l = todo_[k].column;
+    const Clock::rep begun = now();
+    ColumnRows rows;
+    rows.list(p_, l, shared_.diagonal);
+    const Index m = rows.size();
+    std::vector<Index> data, segments = {0, m};
+    std::vector<double> low, high;
+    for (Index v = 0; v < m; ++v) {
+      data.push_back(shared_.rows[rows.row[v]]);
+      low.push_back(rows.low(v)), high.push_back(rows.high(v));
+    }
+    DualProblem q;
+    q.rows = {data.data(), m}, q.segments = {segments.data(), 2};
+    q.same = q.other = 1, q.sum = Sum::total;
+    q.linear = {rows.y.data(), m}, q.ridge = {rows.ridge.data(), m};
+    q.lower = {low.data(), m}, q.upper = {high.data(), m};
+    Settings settings = set_;
+    settings.max_iter -= out_[l] ? out_[l]->n_iter : 0;
+    settings.time_limit = timed() ? std::max(watch_.left(), 0.0) / double(n_todo_ - k) : set_.time_limit;
+    settings.keeps_rows = n_large_ > 1 && m == p_.rows();
+    settings.stop = [&](const Progress& at) {
+      ask(at.violation, at.n_iter);
+      return halted_.load();
+    };
+    std::unique_ptr<RowCache<T>> own;
+    std::vector<double> start = out_[l] ? rows.start({out_[l]->at.data(), static_cast<Index>(out_[l]->at.size())},
+                                                     {out_[l]->b.data(), static_cast<Index>(out_[l]->b.size())})
+                                        : rows.start(start_.rows(l), start_.values(l));
+    const double opening = since(begun);
+    const Solution found =
+        solve(q, *shared_.K, settings.keeps_rows ? cache_ : own, std::move(start), settings, team_);
+    auto out = std::make_unique<ColumnSolution>();
+    out->bias = found.multiplier.empty() ? 0 : -found.multiplier[0];
+    found.exact ? rows.certify(found.alpha, found.gradient, *out) : rows.bound(found.alpha, *out);
+    n_iter_ += found.n_iter;
+    out->n_iter = found.n_iter + (out_[l] ? out_[l]->n_iter : 0);
+    out->status = found.status == Status::interrupted && !halted_ ? Status::time_limit : found.status;
+    if (out->violation <= set_.tol && out->status != Status::interrupted) out->status = Status::solved;
+    if (out->status == Status::solved && out->violation > set_.tol) out->status = Status::stalled;
+    if (out->status == Status::time_limit) stopped_.push_back({l, opening});
+    dual_ = dual_ + out->dual - (out_[l] ? out_[l]->dual : 0);
+    if (!out_[l] || out->primal <= out_[l]->primal || out->status == Status::solved) out_[l] = std::move(out);
+    ask(0, 0);
+  }
+
   void work(Worker& w) {
     const bool caller = std::this_thread::get_id() == caller_;
     Clock::rep next = caller ? in_slices(1) : 0;
-    auto over = [&](Clock::rep at) { return timed() && at >= w.end - ticks(w.work.closing_seconds()); };
+    auto over = [&](Clock::rep at) { return timed() && at >= w.end; };
     auto more = [&] {
       const Clock::rep at = now();
       if (caller && at >= next) {
@@ -160,7 +223,7 @@ class Columns {
   void finish(Worker& w, bool stopped) {
     const Clock::rep begun = now();
     const double dual_before = out_[w.column] ? out_[w.column]->dual : 0;
-    ColumnSolution& out = take(w, stopped && w.work.closing_seconds() > std::max(watch_.left(), 0.0));
+    ColumnSolution& out = take(w);
     if (stopped) {
       if (out.violation > set_.tol) {  // a limit may end the polishing of a solution
         out.status = Status::time_limit;
@@ -178,8 +241,8 @@ class Columns {
 
   Index steps_before(const Worker& w) const { return out_[w.column] ? out_[w.column]->n_iter : 0; }
 
-  ColumnSolution& take(Worker& w, bool at_once) {
-    auto out = std::make_unique<ColumnSolution>(w.work.solution(set_.tol, at_once));
+  ColumnSolution& take(Worker& w) {
+    auto out = std::make_unique<ColumnSolution>(w.work.solution(set_.tol));
     n_iter_ += out->n_iter;
     out->n_iter += steps_before(w);
     return *(out_[w.column] = std::move(out));
@@ -192,15 +255,13 @@ class Columns {
     for (const Stopped& s : stopped_)
       if (left > kLeastTime && 4 * s.opening < left * share(static_cast<Index>(stopped_.size()))) todo_.push_back(s);
     stopped_.clear();
-    ++n_rounds_;
-    n_todo_ = static_cast<Index>(todo_.size());
-    next_ = n_done_ = 0;
+    large_first();
   }
 
   void halt(std::vector<Worker>& workers, Status status) {
     for (Worker& w : workers) {
       if (w.column < 0) continue;
-      ColumnSolution& out = take(w, status == Status::time_limit);
+      ColumnSolution& out = take(w);
       // A limit may end the polishing of a solution.
       out.status = status != Status::interrupted && out.violation <= set_.tol ? Status::solved : status;
     }
@@ -222,9 +283,10 @@ class Columns {
   std::atomic<bool> halted_{false};
   std::vector<std::unique_ptr<ColumnSolution>> out_;
   const Index stride_;
-  Index n_workers_ = 1, n_todo_ = 0, n_rounds_ = 0;
+  Index n_workers_ = 1, n_todo_ = 0, n_large_ = 0;  // the large columns come first
   std::mutex mutex_;
-  std::vector<Stopped> todo_, stopped_;  // of this round (after the first), and for the next one
+  std::vector<Stopped> todo_, stopped_;  // of this round, and for the next one
+  std::unique_ptr<RowCache<T>> cache_;   // kernel rows over all rows, for one large column after another
   std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
   std::atomic<double> dual_{0};
 };
@@ -235,23 +297,16 @@ Hold worth_holding(const CodeProblem& p, double bytes, double memory, int thread
   const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
   bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
   for (Index l = 0; l < p.columns() && pairs; ++l) pairs = p.column(l).size == 2;
-  if (gram <= memory && (!pairs || gram <= kSmallGram)) return Hold::all;
-  auto wants_rows = [&](Index l) {
-    Index m = 0;
-    for (Index entry : p.column(l)) m += p.size(entry);
-    return shares_rows(p, m, p.column(l).size);
-  };
-  Hold otherwise = Hold::nothing;
-  for (Index l = 0; l < p.columns() && rows_that_fit(p, bytes, memory) >= kLeastRows; ++l)
-    if (wants_rows(l)) otherwise = Hold::rows;
-  if (!pairs) return otherwise;
+  const bool small = pairs ? gram <= kSmallGram : n <= kWholeColumn || serial;
+  if (gram <= memory && small) return Hold::all;
+  if (!pairs) return Hold::nothing;
   double own = 0, largest = 0;
   for (Index c = 0; c < p.classes(); ++c) {
     const double size = static_cast<double>(p.segments[c + 1] - p.segments[c]);
     own += bytes * size * size, largest = std::max(largest, size);
   }
-  const bool whole = 2 * largest <= kWholePair && own + 2 * bytes * threads * largest * largest <= memory;
-  return whole ? Hold::classes : otherwise;
+  const bool whole = 2 * largest <= kWholeColumn && own + 2 * bytes * threads * largest * largest <= memory;
+  return whole ? Hold::classes : Hold::nothing;
 }
 
 template <class T>

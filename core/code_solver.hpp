@@ -1,4 +1,5 @@
-// Solves all columns of a code (code_problem.hpp): each by one thread, side by side on shared kernel values.
+// Solves all columns of a code (code_problem.hpp): those whose kernel values are held side by side, each by one thread, and the
+// large ones one after the other by all threads.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -7,6 +8,7 @@
 
 #include "code_problem.hpp"
 #include "column.hpp"
+#include "row_cache.hpp"
 #include "team.hpp"
 
 namespace polymargin {
@@ -21,20 +23,14 @@ struct Coefficients {
 };
 
 // What is worth holding for all columns: the whole matrix, the block of each class with itself (then the columns are
-// pairs), rows as they are asked for, or nothing.
-enum class Hold { all, classes, rows, nothing };
+// pairs), or nothing.
+enum class Hold { all, classes, nothing };
 Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double memory, int threads, bool serial);
 
 // Columns that are solved at a time; a serial kernel has one caller.
 inline Index at_a_time(const CodeProblem& problem, int threads, bool serial) {
   return serial ? 1 : std::min<Index>(threads, problem.columns());
 }
-// Rows of the problem that are cached: half of the memory is for active sets, and a tenth for the first of them.
-inline Index rows_that_fit(const CodeProblem& problem, double bytes_per_value, double memory) {
-  const double n = static_cast<double>(problem.rows());
-  return static_cast<Index>(std::min(n, 0.4 * memory / (bytes_per_value * n)));
-}
-
 // Null columns were not begun, because of what has ended them all.
 struct CodeSolution {
   std::vector<std::unique_ptr<ColumnSolution>> columns;

@@ -1,23 +1,16 @@
-// One column of a code, from its rows to its solution, by one thread.
-//
-// Where its kernel values are held, or can be (the pairs of classes of one-versus-one need their block once), it is
-// one run of steps. A column of many rows works on an active set: it is solved there, then the gradient of all rows
-// shows which of them violate the optimality conditions, and they come in while rows at zero leave. Only rows with a
-// coefficient are ever computed in full, and columns of many rows find there what other columns have computed.
+// One column of a code whose kernel values are held, or can be (the pairs of classes of one-versus-one need their block once):
+// one run of pair steps, by one thread.
 #pragma once
-#include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
-#include "code_problem.hpp"
+#include "column_rows.hpp"
 #include "dual/pair_steps.hpp"
 #include "kernel_rows.hpp"
-#include "shared_rows.hpp"
 
 namespace polymargin {
 
-// Kernel values that the columns share. Blocks of more values than `memory` bytes are not made.
+// Kernel values that the columns share.
 template <class T>
 struct SharedValues {
   const KernelBlocks<T>* K = nullptr;     // null where the matrix was given
@@ -25,30 +18,19 @@ struct SharedValues {
   Block<T> gram;                          // between all rows, or null
   std::vector<std::unique_ptr<T[]>> own;  // between the rows of each class, or empty
   std::vector<double> diagonal;
-  SharedRows<T>* cache = nullptr;  // for columns with shares_rows, or null
-  Block<T> sample;                 // between the first_rows of a column of all rows, or null
+  Index most_rows = 0;  // of a column whose values may all be computed
   Index hurry = 0;  // a limit is near, and a column shall soon have a solution of use: steps that may go into a sample
-  Team* team = nullptr;  // for the blocks of the only column, or null
-  double memory = 0;     // bytes for one column
 };
 
-constexpr Index kWholePair = 6144;  // rows of a pair whose kernel values are all computed
-constexpr Index kFirstSet = 1024;   // least size of the first active set
-constexpr Index kHurry = 256;       // rows of it where a limit is near; then it grows fourfold
+// Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a kernel row
+// for each step costs more than working sets do.
+constexpr Index kWholeColumn = 6144;
 
-// Whether a column of m rows and so many classes takes kernel rows over all rows, which others have use for, too. Of
-// the rows of a pair of classes little is of use elsewhere.
-inline bool shares_rows(const CodeProblem& p, Index m, Index classes) {
-  return m > kFirstSet && (m == p.rows() || (classes > 2 && 4 * m >= p.rows()));
-}
-
-// Rows of an active set at most: its square takes half of the memory of a column.
+// Whether the values of a column of m rows are held; else it is solved by the engine (dual/working_sets.hpp).
 template <class T>
-Index most_rows(double memory) {
-  return std::max<Index>(64, static_cast<Index>(std::sqrt(0.5 * memory / sizeof(T))));
+bool is_held(const SharedValues<T>& shared, Index m) {
+  return shared.gram.values || m <= shared.most_rows;
 }
-// The first active set of m rows without a start: every so-manieth, at most so many.
-std::vector<Index> first_rows(Index m, Index most);
 
 template <class T>
 class Column {
@@ -58,76 +40,29 @@ class Column {
              Span<const double> b);
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
-    if (!active_) return steps_.run(tol, goal, max_iter - n_iter_, more);
-    for (;;) {
-      if (!in_stage_) {
-        spent_ = n_iter_ >= max_iter;
-        if (closed(tol) || spent_ || over_) return true;
-        open_stage(tol);
-      }
-      if (!steps_.run(stage_tol_, stage_tol_, max_iter - n_iter_, more)) return false;
-      close_stage();
-      if (!more()) return false;
-    }
+    return steps_.run(tol, goal, max_iter - n_sample_, more);
   }
-  double violation() const { return active_ ? violation_ : steps_.violation(); }
-  Index n_iter() const { return n_iter_ + (!active_ || in_stage_ ? steps_.n_iter() : 0); }
-  // `at_once`: without kernel rows, so that the primal objective and the violation may be upper bounds.
-  ColumnSolution solution(double tol, bool at_once = false);
-  // About the seconds that a solution takes which is not wanted at once.
-  double closing_seconds() const { return in_stage_ ? row_seconds_ * double(set_.size()) : 0; }
+  double violation() const { return steps_.violation(); }
+  Index n_iter() const { return n_sample_ + steps_.n_iter(); }
+  ColumnSolution solution(double tol);
 
  private:
-  void list_rows(Index column);
-  void set_variable(DenseQp<T>& q, Index k, Index v) const;
-  void set_start(Span<const Index> at, Span<const double> b);
   void hold_all();
   void hold_pair(Index column);
-  void first_set();
-  void set_active(const std::vector<Index>& used, const std::vector<const std::vector<Index>*>& others);
-  void start_from_sample();
-  void record();
-  bool closed(double tol);
-  void open_stage(double tol);
-  void close_stage();
-  void leave_stage(ColumnSolution& out);
-  void fill_square();
-  void block(Span<const Index> rows, Span<const Index> columns, T* out, Index ld) const;
-  void find(Span<const Index> variables, std::vector<const T*>& rows);
-  void fetch(Span<const Index> variables, std::vector<const T*>& rows);
-  void release(const std::vector<const T*>& rows);
-  Index strip() const;                                         // rows held together
-  Index place(Index v) const { return cache_ ? row_[v] : v; }  // of a variable in a held row
-  void add_to_gradient(const std::vector<Index>& changed, const std::vector<double>& change);
-  bool can_grow(Index k) const { return b_[k] < (y_[k] > 0 ? upper_[k] : 0); }
-  bool can_fall(Index k) const { return b_[k] > (y_[k] > 0 ? 0 : -upper_[k]); }
-  double level() const;
-  Index most() const { return most_rows<T>(shared_->memory); }
+  void hold_own();
+  T* room(std::size_t values);
+  void set_variable(Index k, Index v, double b);
+  void start_from_sample(std::vector<double>& b);
 
   const CodeProblem* p_ = nullptr;
   const SharedValues<T>* shared_ = nullptr;
   PairSteps<T> steps_;
-  std::vector<Index> row_;  // of each variable
-  std::vector<double> y_, upper_, ridge_, diagonal_, b_, g_;
-  std::unique_ptr<T[]> pair_;  // blocks of a pair of classes
-  std::size_t pair_room_ = 0;
-
-  // The active set.
-  bool active_ = false, in_stage_ = false, over_ = false, spent_ = false;
-  Index n_iter_ = 0, n_stages_ = 0, n_idle_ = 0;
-  double violation_ = 0, stage_tol_ = 0, best_ = 0, closest_ = 0;
-  double row_seconds_ = 0;           // of the gradient, for one kernel row; 0: not known yet
-  std::vector<Index> set_, data_;    // variables, the first n_used_ with a coefficient; data row of each variable
-  Index n_used_ = 0, n_sample_ = 0;  // rows of the last sample
-  std::vector<T> square_, strip_;
+  ColumnRows rows_;
+  std::unique_ptr<T[]> held_;  // values of this column alone, in memory that the next one uses again
+  std::size_t held_room_ = 0;
+  Index n_sample_ = 0;     // steps on it
   bool has_found_ = false;
-  ColumnSolution found_;            // the smallest primal objective and the largest dual one so far
-  SharedRows<T>* cache_ = nullptr;  // where kernel rows come from, or null: then they are kept here
-  bool from_sample_ = false;
-  std::vector<Index> held_;                 // rows that are held in the cache
-  std::vector<std::unique_ptr<T[]>> kept_;  // rows over all variables
-  double kept_bytes_ = 0;
-  Status stage_status_ = Status::solved;
+  ColumnSolution found_;  // what the sample gave
 };
 
 extern template class Column<float>;

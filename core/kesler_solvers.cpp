@@ -298,7 +298,7 @@ class KeslerSolver {
       for (Index i = 0; i < n_; ++i) squares += a(i, c) * a(i, c), out_.alpha[c * n_ + i] = -a(i, c);
     const double error = rounding_error<T>(*std::max_element(q_.begin(), q_.end()), std::sqrt(squares));
     if (K_.kernel().kind != KernelKind::linear || error <= kSeen * set_.tol) return;
-    linear_gradient(p_, K_, out_.alpha, out_.gradient, team_);
+    linear_part(p_, K_, out_.alpha, out_.gradient, team_);
     for (Index c = 0; c < T_; ++c)
       for (Index i = 0; i < n_; ++i) F_[i * T_ + c] = out_.gradient[c * n_ + i];
   }

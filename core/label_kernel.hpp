@@ -70,6 +70,7 @@ class LabelKernel {
     std::vector<double> scaled(change, change + rows_of.size);
     for (double& x : scaled) x *= p_.other;
     pass.add_rows(rows, scaled.data(), rows_of.size, 0, columns.size, sum);
+    if (p_.same == p_.other) return;
     for (Index r = 0; r < rows_of.size; ++r) scaled[r] = (p_.same - p_.other) * change[r];
     for (Index r = 0, k = 0; r < rows_of.size && k < columns.size;) {
       Index c = label_[rows_of[r]], own = label_[columns[k]];

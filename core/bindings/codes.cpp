@@ -82,26 +82,12 @@ struct Values {
   std::unique_ptr<KernelBlocks<T>> K;
   nb::ndarray<T, nb::c_contig, nb::device::cpu> made;
   Vector<T> given;
-  std::unique_ptr<T[]> sample;
   SharedValues<T> shared;
-  std::uint64_t n_rows = 0;  // computed in caches
 
   void hold(const T* values, Index n) {
     shared.gram = {values, n};
     shared.diagonal.resize(n);
     for (Index i = 0; i < n; ++i) shared.diagonal[i] = values[i * n + i];
-  }
-
-  // The first active set of all columns that have all rows.
-  void hold_sample(std::vector<Index> rows, double memory, Team& team, const std::function<bool()>& stop) {
-    const Index s = static_cast<Index>(rows.size());
-    shared.sample = {};
-    if (double(s) * double(s) * sizeof(T) > memory) return;
-    for (Index& i : rows) i = shared.rows[i];
-    sample.reset(new T[s * s + kLanes]);
-    std::fill_n(sample.get() + s * s, kLanes, T(0));
-    K->gram({rows.data(), s}, sample.get(), s, team, stop);
-    if (!stop()) shared.sample = {sample.get(), s};
   }
 };
 
@@ -188,7 +174,6 @@ class CodeSolver {
     return wide_ ? held_scores(*wide_, model, span(rows)) : held_scores(*narrow_, model, span(rows));
   }
 
-  std::uint64_t rows_computed() const { return wide_ ? wide_->n_rows : narrow_->n_rows; }
   std::uint64_t evaluations() const {
     return wide_ ? (wide_->K ? wide_->K->evaluations() : 0) : (narrow_->K ? narrow_->K->evaluations() : 0);
   }
@@ -216,9 +201,8 @@ class CodeSolver {
                     ? Hold::all
                     : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade),
                                     team_.size(), v.K->serial());
-    const Index fit = rows_that_fit(p, sizeof(T), memory_);
-    if (hold == Hold::rows || (hold == Hold::all && !shared.gram.values))
-      v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", (hold == Hold::all ? n_ : fit) * n_ + kLanes);
+    if (hold == Hold::all && !shared.gram.values)
+      v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", n_ * n_ + kLanes);
     const nb::gil_scoped_release free;
     Watch watch(settings);
     // Values that take long to make are given up: columns do without them, but not without time.
@@ -256,24 +240,15 @@ class CodeSolver {
       v.K->diagonal(span(rows_), shared.diagonal.data());
     }
     if (ended()) return none();
-    if (halted) hold = Hold::nothing;
     const Index solvers = at_a_time(p, team_.size(), v.K && v.K->serial() && !shared.gram.values);
-    shared.memory = memory_ / static_cast<double>(solvers);
+    const double fit = std::sqrt(0.5 * memory_ / static_cast<double>(solvers) / sizeof(T));
+    shared.most_rows = static_cast<Index>(std::min(fit, double(kWholeColumn)));
     const bool near = std::isfinite(settings.time_limit) || settings.max_iter < 8 * n_;
-    shared.hurry = near ? std::min(20 * kHurry, settings.max_iter / 2) : 0;
-    shared.team = solvers == 1 ? &team_ : nullptr;
+    shared.hurry = near ? std::min<Index>(5120, settings.max_iter / 2) : 0;
     if (v.K) shared.K = v.K.get(), shared.rows = span(rows_);
-    std::unique_ptr<SharedRows<T>> cache;
-    if (hold == Hold::rows) {
-      cache = std::make_unique<SharedRows<T>>(*v.K, shared.rows, v.made.data(), fit, solvers, shared.team);
-      if (shared.hurry == 0) v.hold_sample(first_rows(n_, most_rows<T>(shared.memory)), 0.1 * memory_, team_, stop);
-    }
-    shared.cache = cache.get();
     if (ended()) return none();
     settings.time_limit = watch.left();
-    CodeSolution out = solve_columns<T>(p, shared, begin, settings, team_);
-    if (cache) v.n_rows += cache->computed();
-    return out;
+    return solve_columns<T>(p, shared, begin, settings, team_);
   }
 
   static nb::dict packed(const CodeSolution& solution, Unbegun unbegun) {
@@ -435,9 +410,7 @@ void bind_codes(nb::module_& m) {
            "solution, and its bias for columns that there is no time to begin.")
       .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
            "Scores of all columns for some of the sorted rows, from held kernel values.")
-      .def_prop_ro("evaluations", &CodeSolver::evaluations, "Kernel values computed so far.")
-      .def_prop_ro("rows_computed", &CodeSolver::rows_computed,
-                   "Rows over all rows that the columns shared and that were computed so far, repetitions included.");
+      .def_prop_ro("evaluations", &CodeSolver::evaluations, "Kernel values computed so far.");
   m.def("code_scores", &scores_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
         "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "Scores of all columns, shape (len(Z), n_columns).");
   m.def("pair_votes", &votes_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "decomposition.hpp"
-#include "joint_decomposition.hpp"
+#include "dual/solve.hpp"
 #include "kesler_solvers.hpp"
 #include "training_rows.hpp"
 

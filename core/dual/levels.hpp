@@ -1,0 +1,109 @@
+// A large problem begins where a smaller one of its kind ends: every second row, with its losses counted twice, has nearly
+// the scores that are sought. A row of the smaller problem keeps its variables as far as its own bounds allow; every other
+// row answers the scores it is given: at its bound where it lacks the margin, at zero where it has it. Where classes overlap,
+// almost all support vectors are at their bounds and known before the first step; the engine mends the few near the margin.
+#pragma once
+#include <algorithm>
+#include <cstdlib>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "dual/working_sets.hpp"
+
+namespace polymargin {
+
+constexpr double kBold = 0.5;        // share of the support vectors at their bounds from which on the others are told theirs
+constexpr double kBand = 60;         // times the root of n: rows so near the margin that their place is open
+constexpr double kCoarseTol = 0.3;  // the scores of half of the rows are not nearer to those of all
+
+// The positions of every second row of each class, and how many rows each of them stands for.
+struct Half {
+  std::vector<Index> at;
+  std::vector<double> scale;
+
+  template <class Label>
+  Half(Index n, const Label& label) {
+    for (Index begin = 0, end = 0; begin < n; begin = end) {
+      while (end < n && label(end) == label(begin)) ++end;
+      const Index size = end - begin, ratio = getenv("PM_RATIO") ? atoi(getenv("PM_RATIO")) : 2, take = (size + ratio - 1) / ratio;
+      for (Index k = 0; k < take; ++k) {
+        at.push_back(begin + k * size / take);
+        scale.push_back(double(size) / double(take));
+      }
+    }
+  }
+  std::vector<double> of(Span<const double> v, bool divided) const {
+    std::vector<double> out;
+    for (std::size_t k = 0; k < at.size() && v.size > 0; ++k)
+      out.push_back(divided ? v[at[k]] / scale[k] : v[at[k]] * scale[k]);
+    return out;
+  }
+  std::vector<Index> of(Span<const Index> v) const {
+    std::vector<Index> out;
+    for (Index k : at) out.push_back(v[k]);
+    return out;
+  }
+};
+
+inline Span<const double> span(const std::vector<double>& v) { return {v.data(), static_cast<Index>(v.size())}; }
+
+// Where the engine begins: a feasible point and the rows to begin with, all of them if there are none.
+struct Start {
+  std::vector<double> alpha;
+  std::vector<Index> active;
+};
+
+// From the solution `coarse` of the half problem. Its scores at the other rows are one product with their kernel rows.
+template <class Policy>
+Start start_from(const Policy& policy, const Half& half, const Solution& coarse, Index n) {
+  const Index w = policy.width(), h = static_cast<Index>(half.at.size());
+  Start start{std::vector<double>(n * w, 0.0), {}};
+  Moves moves;
+  std::vector<double> a(w), F(n * w, 0.0);
+  double n_bound = 0;
+  for (Index k = 0; k < h; ++k) {
+    bool used = false;
+    for (Index c = 0; c < w; ++c) {
+      used |= (a[c] = coarse.alpha[c * h + k]) != 0;
+      F[c * n + half.at[k]] = coarse.gradient[c * h + k];
+    }
+    if (!used) continue;
+    moves.row.push_back(half.at[k]);
+    moves.now.insert(moves.now.end(), a.begin(), a.end());
+    n_bound += policy.reduce(half.at[k], half.scale[k], a.data());
+    for (Index c = 0; c < w; ++c) start.alpha[c * n + half.at[k]] = a[c];
+  }
+  // Where most support vectors are free, the others cannot know their place.
+  const bool bold = n_bound > kBold * double(moves.row.size());
+  std::vector<double> distance(n, 0.0);
+  if (bold) {
+    const std::vector<Index> others = the_rest(half.at, n);
+    const Index o = static_cast<Index>(others.size());
+    moves.old.assign(moves.now.size(), 0.0);
+    std::vector<double> G(o * w, 0.0), f(w);
+    policy.add_blocks(moves, span(others), G.data());
+    for (Index c = 0; c < w; ++c)
+      for (Index k = 0; k < o; ++k) F[c * n + others[k]] = G[c * o + k];
+    std::size_t s = 0;
+    for (Index i = 0; i < n; ++i) {
+      const bool sampled = s < half.at.size() && half.at[s] == i;
+      s += sampled;
+      for (Index c = 0; c < w; ++c) f[c] = F[c * n + i];
+      distance[i] = policy.respond(i, coarse.multiplier, f.data(), a.data());
+      for (Index c = 0; c < w && !sampled; ++c) start.alpha[c * n + i] = a[c];
+    }
+    start.active = everything(n);
+    const Index size = std::min(n, static_cast<Index>((getenv("PM_BAND") ? atof(getenv("PM_BAND")) : kBand) * std::sqrt(double(n))));
+    std::nth_element(start.active.begin(), start.active.begin() + size, start.active.end(),
+                     [&](Index a, Index b) { return distance[a] < distance[b]; });
+    start.active.resize(size);
+    std::sort(start.active.begin(), start.active.end());
+  }
+  policy.balance(start.active, start.alpha);
+  return start;
+}
+
+}  // namespace polymargin

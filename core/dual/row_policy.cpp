@@ -1,0 +1,245 @@
+#include "dual/row_policy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "certificate.hpp"
+
+namespace polymargin {
+
+namespace {
+constexpr double kNoMargin = 1e-6;  // of the largest Q_ii: classes with a smaller margin overlap
+constexpr double kSides = 0.25;     // of the violation of a group, that both of its sides take part in at least
+}  // namespace
+
+template <class T>
+RowPolicy<T>::RowPolicy(const DualProblem& problem, const KernelBlocks<T>& K, const std::vector<double>& start,
+                        const Settings& settings, Team& team)
+    : p_(problem), K_(K), settings_(settings), M_(problem, K, team), diagonal_(problem.rows.size) {
+  const Index n = p_.rows.size;
+  K_.diagonal(p_.rows, diagonal_.data());
+  for (Index i = 0; i < n; ++i) diagonal_[i] = p_.same * diagonal_[i] + p_.ridge[i];
+  smallest_margin_ = kNoMargin * *std::max_element(diagonal_.begin(), diagonal_.end());
+  for (Index i = 0; i < n && p_.entropy; ++i) t_.push_back(std::log(start[i] / (p_.upper[i] - start[i])));
+}
+
+template <class T>
+void RowPolicy<T>::set_up(const std::vector<Index>& active, const double*) {
+  active_ = &active;
+  const Index m = static_cast<Index>(active.size());
+  groups_.clear();
+  if (p_.sum == Sum::none) return;
+  groups_.push_back(0);
+  for (Index k = 1; k < m; ++k)
+    if (new_group(active[k], active[k - 1])) groups_.push_back(k);
+  groups_.push_back(m);
+}
+
+// --- optimality ---
+
+template <class T>
+Level RowPolicy<T>::level(Index g, const double* F, const double* A) const {
+  Level level;
+  for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
+    const Index i = (*active_)[k];
+    level.see(can_grow(i, A[k]), can_fall(i, A[k]), gradient(i, F[k], A[k]));
+  }
+  return level;
+}
+
+// Without sums the gradient itself is the violation. With them it is how far the smallest gradient of a group that may grow
+// is below the largest that may fall, and a row's share in it is its distance from the level between the two.
+template <class T>
+double RowPolicy<T>::measure(const double* F, const double* A, double* excess) {
+  const std::vector<Index>& active = *active_;
+  const Index m = static_cast<Index>(active.size()), n_groups = static_cast<Index>(groups_.size()) - 1;
+  double worst = 0;
+  auto see = [&](Index k, double level) {
+    const Index i = active[k];
+    const double g = gradient(i, F[k], A[k]) - level;
+    falls_[k] = g > 0;
+    excess[k] = std::max(can_grow(i, A[k]) ? -g : -kBlocked, can_fall(i, A[k]) ? g : -kBlocked);
+  };
+  multiplier_.clear(), falls_.resize(m);
+  if (groups_.empty()) {
+    for (Index k = 0; k < m; ++k) see(k, 0), worst = std::max(worst, excess[k]);
+    return worst;
+  }
+  for (Index g = 0; g < n_groups; ++g) {
+    double low = kBlocked, high = -kBlocked;
+    for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
+      const Index i = active[k];
+      const double s = gradient(i, F[k], A[k]);
+      if (can_grow(i, A[k])) low = std::min(low, s);
+      if (can_fall(i, A[k])) high = std::max(high, s);
+    }
+    multiplier_.push_back(level(g, F, A).value());
+    const double side = kSides * (high - low);
+    const double between = high > low ? std::clamp(multiplier_[g], low + side, high - side) : multiplier_[g];
+    for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
+      see(k, between);
+      if (high <= low) excess[k] = std::min(excess[k], 0.0);
+    }
+    worst = std::max(worst, high - low);
+  }
+  return worst;
+}
+
+template <class T>
+double RowPolicy<T>::tolerance() const {
+  if (!settings_.relative) return settings_.tol;
+  const double sum = std::accumulate(multiplier_.begin(), multiplier_.end(), 0.0);
+  const double margin = multiplier_.empty() ? 1 : sum / double(multiplier_.size());
+  return settings_.tol * std::max(margin, smallest_margin_);
+}
+
+template <class T>
+double RowPolicy<T>::objective(const std::vector<double>& alpha, const std::vector<double>& scores) const {
+  double sum = 0;
+  for (Index i = 0; i < p_.rows.size; ++i) {
+    sum += alpha[i] * (0.5 * (scores[i] + p_.ridge[i] * alpha[i]) - p_.linear[i]);
+    if (p_.entropy) sum += entropy(alpha[i], p_.upper[i]);
+  }
+  return sum;
+}
+
+// The entropy's change comes with the slope after the step.
+template <class T>
+double RowPolicy<T>::slope(Index k, const double* F, const double* A, const double* old, bool before) const {
+  const Index i = (*active_)[k];
+  const double now = A[k], change = now - *old;
+  const double sum = change * (F[k] - p_.linear[i] + p_.ridge[i] * (before ? *old : now));
+  if (!p_.entropy || before) return sum;
+  return sum + 2 * (entropy(now, p_.upper[i]) - entropy(*old, p_.upper[i]));
+}
+
+// --- the working set ---
+
+template <class T>
+std::pair<T*, Index> RowPolicy<T>::square(Index q) {
+  if (square_.size() < static_cast<std::size_t>(q * q)) square_.resize(static_cast<std::size_t>(q * q));
+  return {square_.data(), q};
+}
+
+// Every group is a part of its own.
+template <class T>
+void RowPolicy<T>::load(const std::vector<Index>& at, const double* F, const double* A) {
+  const Index q = static_cast<Index>(at.size());
+  set_.resize(q);
+  for (Index r = 0; r < q; ++r) set_[r] = (*active_)[at[r]];
+  for (Index r = 0; r < q && p_.same != p_.other; ++r)
+    for (Index c = 0; c < q; ++c) square_[r * q + c] *= T(M_(set_[r], set_[c]));
+  for (Index r = 0; r < q && p_.same == p_.other && p_.same != 1; ++r)
+    for (Index c = 0; c < q; ++c) square_[r * q + c] *= T(p_.same);
+  sizes_.clear();
+  for (Index r = 0; r < q; ++r) {
+    if (r == 0 || (p_.sum != Sum::none && new_group(set_[r], set_[r - 1]))) sizes_.push_back(0);
+    ++sizes_.back();
+  }
+  if (p_.entropy) {
+    EntropyQp<T>& qp = logistic_;
+    qp.m = q, qp.Q = square_.data(), qp.groups.clear();
+    for (Index r = 0, g = 0; p_.sum != Sum::none && r <= q; r += r < q ? sizes_[g++] : 1) qp.groups.push_back(r);
+    qp.G.resize(q), qp.diagonal.resize(q);
+    for (auto* v : {&qp.a, &qp.u, &qp.t}) v->resize(q);
+    for (Index r = 0; r < q; ++r) {
+      const Index i = set_[r];
+      square_[r * q + r] += T(p_.ridge[i]);
+      qp.G[r] = T(F[at[r]] - p_.linear[i] + p_.ridge[i] * A[at[r]]), qp.diagonal[r] = square_[r * q + r];
+      qp.a[r] = A[at[r]], qp.u[r] = p_.upper[i], qp.t[r] = t_[i];
+    }
+    return;
+  }
+  DenseQp<T>& qp = steps_.qp;
+  p_.sum == Sum::none ? qp.reset({q}, {}) : qp.reset(sizes_, everything(static_cast<Index>(sizes_.size()) + 1));
+  qp.blocks = {{square_.data(), q}};
+  for (Index r = 0; r < q; ++r) {
+    const Index i = set_[r];
+    qp.low[r] = lower(i), qp.high[r] = p_.upper[i];
+    qp.ridge[r] = p_.ridge[i], qp.diagonal[r] = diagonal_[i] - p_.ridge[i];
+    qp.z[r] = A[at[r]], qp.gradient[r] = gradient(i, F[at[r]], A[at[r]]);
+  }
+}
+
+template <class T>
+Index RowPolicy<T>::solve(double target, Index budget, const std::function<bool()>& stop) {
+  if (!p_.entropy) {
+    steps_.begin();
+    return steps_.run_working_set(target, budget, [&] { return !stop(); });
+  }
+  const Index steps = entropy_steps<T>(logistic_, target, budget, stop);
+  for (std::size_t r = 0; r < set_.size(); ++r) t_[set_[r]] = logistic_.t[r];
+  return steps;
+}
+
+// --- from a coarser problem ---
+
+// Whether the variable was at a bound off zero.
+template <class T>
+bool RowPolicy<T>::reduce(Index i, double scale, double* a) const {
+  const double bound = *a > 0 ? p_.upper[i] : lower(i);
+  const bool is_bound = *a == scale * bound;
+  *a = p_.ridge[i] > 0 ? *a / scale : std::clamp(*a, lower(i), p_.upper[i]);
+  return is_bound;
+}
+
+// What the scores ask for, and how far they are from asking for something else.
+template <class T>
+double RowPolicy<T>::respond(Index i, const std::vector<double>& multiplier, const double* f, double* a) const {
+  const double missing = p_.linear[i] - *f + (multiplier.empty() ? 0 : multiplier[0]);
+  *a = missing > 0 ? p_.upper[i] : lower(i);
+  if (p_.ridge[i] > 0) *a = std::clamp(missing / p_.ridge[i], lower(i), p_.upper[i]);
+  return std::abs(missing);
+}
+
+// The variables of the one group add up to zero: rows near the margin change first.
+template <class T>
+void RowPolicy<T>::balance(const std::vector<Index>& near, std::vector<double>& alpha) const {
+  if (p_.sum == Sum::none) return;
+  double excess = std::accumulate(alpha.begin(), alpha.end(), 0.0);
+  auto give = [&](Index i) {
+    const double to =
+        std::clamp(alpha[i] - excess, excess > 0 ? lower(i) : alpha[i], excess > 0 ? alpha[i] : p_.upper[i]);
+    excess += to - alpha[i], alpha[i] = to;
+  };
+  for (Index i : near) give(i);
+  for (Index i = 0; i < p_.rows.size; ++i)
+    if ((alpha[i] > 0) == (excess > 0) && alpha[i] != 0) give(i);
+}
+
+// --- the end ---
+
+template <class T>
+void RowPolicy<T>::lose(const double* F, const double* A, Solution& out) {
+  out.multiplier.clear();
+  for (Index g = 0; g + 1 < static_cast<Index>(groups_.size()); ++g)
+    out.multiplier.push_back(level(g, F, A).value());
+}
+
+// Entropy: full and empty variables take the logits that the level of their group asks for; nothing else feels it.
+template <class T>
+void RowPolicy<T>::settle(Solution& out) {
+  std::size_t g = 0;
+  for (Index i = 0; p_.entropy && i < p_.rows.size; ++i) {
+    while (!groups_.empty() && i >= groups_[g + 1]) ++g;
+    const double t = (groups_.empty() ? 0 : out.multiplier[g]) - out.gradient[i];
+    if (!(can_grow(i, 0) ? !can_fall(i, 0) && t < t_[i] : t > t_[i])) continue;
+    t_[i] = t;
+    out.alpha[i] = p_.upper[i] / (1 + std::exp(-t_[i]));
+  }
+}
+
+// All rows are active, and have been measured.
+template <class T>
+void RowPolicy<T>::finish(Solution& out) {
+  out.multiplier = multiplier_;
+  for (Index i = 0; i < p_.rows.size; ++i) out.gradient[i] += p_.ridge[i] * out.alpha[i] - p_.linear[i];
+  settle(out);
+  certify(p_, groups_, out);
+}
+
+template class RowPolicy<float>;
+template class RowPolicy<double>;
+
+}  // namespace polymargin

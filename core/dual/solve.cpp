@@ -1,0 +1,123 @@
+#include "dual/solve.hpp"
+
+#include <algorithm>
+
+#include "dual/levels.hpp"
+#include "dual/row_policy.hpp"
+#include "margin_policy.hpp"
+
+namespace polymargin {
+
+namespace {
+
+constexpr Index kLarge = 8192;  // rows from which on a problem begins with half of them
+
+// The half problem owns what its record points to.
+struct HalfRows : Half {
+  explicit HalfRows(const DualProblem& p)
+      : Half(p.rows.size, Labels(p)),
+        rows(of(p.rows)),
+        linear(p.linear.begin(), p.linear.end()),
+        upper(of(p.upper, false)),
+        lower(of(p.lower, false)),
+        ridge(of(p.ridge, true)),
+        problem(p) {
+    for (std::size_t k = 0; k < at.size(); ++k) linear[k] = p.linear[at[k]];
+    linear.resize(at.size());
+    for (Index s : p.segments)
+      segments.push_back(std::lower_bound(at.begin(), at.end(), s) - at.begin());
+    problem.rows = span(rows), problem.segments = span(segments), problem.linear = span(linear);
+    problem.upper = span(upper), problem.lower = span(lower), problem.ridge = span(ridge);
+  }
+
+  // The kernel's part of the gradient.
+  void scores(Solution& s) const {
+    for (std::size_t k = 0; k < at.size(); ++k) s.gradient[k] += linear[k] - ridge[k] * s.alpha[k];
+  }
+
+  std::vector<Index> rows, segments;
+  std::vector<double> linear, upper, lower, ridge;
+  DualProblem problem;
+
+ private:
+  struct Labels {
+    explicit Labels(const DualProblem& p) : label(p.rows.size) {
+      for (Index c = 0; c + 1 < p.segments.size; ++c)
+        std::fill(label.begin() + p.segments[c], label.begin() + p.segments[c + 1], c);
+    }
+    Index operator()(Index i) const { return label[i]; }
+    std::vector<Index> label;
+  };
+};
+
+struct HalfMargins : Half {
+  explicit HalfMargins(const MarginProblem& p)
+      : Half(p.rows.size, [&](Index i) { return p.label[i]; }),
+        rows(of(p.rows)),
+        label(of(p.label)),
+        upper(of(p.upper, false)),
+        ridge(of(p.ridge, true)),
+        problem(p) {
+    problem.rows = span(rows), problem.label = span(label), problem.upper = span(upper), problem.ridge = span(ridge);
+  }
+
+  void scores(Solution&) const {}
+
+  std::vector<Index> rows, label;
+  std::vector<double> upper, ridge;
+  MarginProblem problem;
+};
+
+// A start that is not zero is near the solution already, or the only feasible point at hand.
+bool begins_small(Index n, const std::vector<double>& alpha) {
+  return n > kLarge && std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
+}
+
+template <class HalfProblem, class Policy, class Problem, class T>
+Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>& K,
+                   std::unique_ptr<RowCache<T>>& cache, std::vector<double> alpha, const Settings& settings,
+                   Team& team) {
+  const Index n = problem.rows.size;
+  WorkingSets<Policy> engine(policy, K, problem.rows, cache, settings, team);
+  if (!begins_small(n, alpha)) return engine.run(std::move(alpha), {});
+  const HalfProblem half(problem);
+  Settings coarse = settings;
+  coarse.keeps_rows = false;
+  coarse.tol = std::max(settings.tol, getenv("PM_CT") ? atof(getenv("PM_CT")) : kCoarseTol);
+  std::unique_ptr<RowCache<T>> own;
+  Solution found =
+      solve(half.problem, K, own, std::vector<double>(half.at.size() * policy.width(), 0.0), coarse, team);
+  own.reset();
+  half.scores(found);
+  Start start = start_from(policy, half, found, n);
+  Solution out = engine.run(std::move(start.alpha), std::move(start.active));
+  out.n_iter += found.n_iter;
+  return out;
+}
+
+}  // namespace
+
+template <class T>
+Solution solve(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
+               std::vector<double> alpha, const Settings& settings, Team& team) {
+  RowPolicy<T> policy(problem, K, alpha, settings, team);
+  return by_levels<HalfRows>(problem, policy, K, cache, std::move(alpha), settings, team);
+}
+
+template <class T>
+Solution solve(const MarginProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
+               std::vector<double> alpha, const Settings& settings, Team& team) {
+  MarginPolicy<T> policy(problem, K, settings, team);
+  return by_levels<HalfMargins>(problem, policy, K, cache, std::move(alpha), settings, team);
+}
+
+#define POLYMARGIN_INSTANTIATE(Problem, T)                                                                  \
+  template Solution solve(const Problem&, const KernelBlocks<T>&, std::unique_ptr<RowCache<T>>&,            \
+                          std::vector<double>, const Settings&, Team&);
+POLYMARGIN_INSTANTIATE(DualProblem, float)
+POLYMARGIN_INSTANTIATE(DualProblem, double)
+POLYMARGIN_INSTANTIATE(MarginProblem, float)
+POLYMARGIN_INSTANTIATE(MarginProblem, double)
+#undef POLYMARGIN_INSTANTIATE
+
+}  // namespace polymargin

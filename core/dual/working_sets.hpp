@@ -1,0 +1,534 @@
+// THE ENGINE: a dual with a kernel matrix, solved by block decomposition.
+//
+// Each round takes the rows that violate the optimality conditions most together with rows of the last round, solves the
+// small problem on them, and adds the change to the scores of all active rows. Rows that rest at their bounds leave the
+// active set; before the end their scores are computed exactly and they are looked at again. What a row's variables are,
+// and how a small set of rows is solved, is said by a policy: one variable per row (row_policy.hpp, binary machines with a
+// bias among them) or one per row and class (margin_policy.hpp). For a policy P with `width` variables per row and as many
+// scores, each array class by class:
+//
+//   P.set_up(active, A)                   the active rows are these, with the values A
+//   P.measure(F, A, excess)               by how much each violates the conditions (below zero: is held at its bounds);
+//                                         returns the largest violation, and P.tolerance() says what is accepted then
+//   P.wants_to_fall(k)                    which way row k would go, where sums tie rows together (else false)
+//   P.slope(k, F, A, old, before)         change of row k times its gradient, before or after it
+//   P.square(q), P.load, P.solve, P.value the working set: its kernel values, its start, its steps, its solution
+//   P.together(...)                       rows whose free variables shall be moved together now, by P.descend
+//   P.add_rows, P.add_blocks              what changes of variables add to scores
+//   P.finish(out)                         multipliers, status and what the point proves
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+#include <cstdio>
+#include <cstdlib>
+#include <chrono>
+
+#include "dual_problem.hpp"
+#include "linear_scores.hpp"
+#include "row_store.hpp"
+#include "steps.hpp"
+#include "watch.hpp"
+
+namespace polymargin {
+
+// Rows whose variables change, with `width` values of each before and after, row by row.
+struct Moves {
+  std::vector<Index> row;
+  std::vector<double> now, old;
+};
+
+template <class Policy>
+class WorkingSets {
+ public:
+  using T = typename Policy::Value;
+
+  WorkingSets(Policy& policy, const KernelBlocks<T>& K, Span<const Index> rows, std::unique_ptr<RowCache<T>>& cache,
+              const Settings& settings, Team& team)
+      : policy_(policy),
+        K_(K),
+        data_(rows),
+        rows_(K, rows, cache, settings.memory, team),
+        set_(settings),
+        team_(team),
+        n_(rows.size),
+        w_(policy.width()),
+        watch_(settings) {
+    out_.gradient.assign(n_ * w_, 0);
+    reference_.assign(n_ * w_, 0);
+    used_.assign(n_, 0);
+    seen_.assign(n_, 0);
+    std::vector<double> diagonal(n_);
+    K_.diagonal(rows, diagonal.data());
+    for (double k : diagonal) largest_ = std::max(largest_, std::abs(k));
+  }
+
+  // From a feasible point, with these active rows; none: all of them, as far as they are not held at bounds.
+  Solution run(std::vector<double> start, std::vector<Index> active) {
+    begin(std::move(start), std::move(active));
+    for (Index round = 0; !lost_; ++round) {
+      const double violation = measure(), eps = policy_.tolerance();
+      if (violation <= eps && m_ == n_ && (polished_ || n_ > kPolished)) {
+        if (++n_weighed_ > kWeighed || !weigh(eps)) break;
+        continue;
+      }
+      if (m_ < n_ && violation <= std::max(eps, stage_tol_)) {
+        widen();
+        continue;
+      }
+      if (halted(violation) || stalled(violation)) break;
+      if (m_ > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
+      choose();
+      const bool whole = static_cast<Index>(set_positions_.size()) == m_;
+      polished_ = whole && n_ <= kPolished;
+      advance(polished_ ? std::min(eps, kPolishedTol)
+              : whole   ? 0.5 * eps
+                        : std::max(0.3 * eps, 0.25 * violation));
+    }
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr Index kBlock = 768;     // largest working set of a large problem
+  static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
+  static constexpr Index kPolished = 256;  // up to this size a solved problem is carried on to rounding error
+  static constexpr double kPolishedTol = 1e-12;
+  static constexpr double kCheap = 100;  // a value of fewer multiply-adds is computed sooner than memory is found for it
+  static constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
+  static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
+  static constexpr int kStages = 30;         // then everything stays active
+  static constexpr int kWeighed = 10;        // times that scores made anew may ask for more steps
+
+  // --- the start ---
+
+  void begin(std::vector<double> start, std::vector<Index> active) {
+    out_.alpha = std::move(start);
+    const bool cold = is_zero(out_.alpha);
+    if (!active.empty()) {  // the scores of the others are computed when these are solved, once
+      if (getenv("PM_DEBUG")) fprintf(stderr,"begin n %ld evals %.3g nnz %zu band %zu\n",(long)n_,double(K_.evaluations()),changed_rows().size(),active.size());
+      add_scores(changed_rows(), active);
+      if (getenv("PM_DEBUG")) fprintf(stderr,"begun n %ld evals %.3g\n",(long)n_,double(K_.evaluations()));
+      activate(std::move(active));
+      std::fill(out_.gradient.begin(), out_.gradient.end(), 0.0);  // as `reference_` says
+      std::fill(seen_.begin(), seen_.end(), 0);
+      stage_tol_ = kFirstTol;
+      return;
+    }
+    if (!cold) refresh(everything(n_));
+    objective_ = policy_.objective(out_.alpha, out_.gradient);
+    watch_.reserve(2);
+    if (n_ <= 2 * RowStore<T>::kSample || cold || lost_)
+      activate(everything(n_));
+    else
+      look_at_all(std::vector<char>(n_, 0), RowStore<T>::kSample);
+  }
+
+  static bool is_zero(const std::vector<double>& v) {
+    return std::all_of(v.begin(), v.end(), [](double a) { return a == 0; });
+  }
+
+  // --- the active set: rows in increasing order, with their own compact copies ---
+
+  // Between two refreshes the scores of the solution belong to `reference_`; only the active rows' F_ follows every step.
+  void activate(std::vector<Index> active) {
+    active_ = std::move(active);
+    m_ = static_cast<Index>(active_.size());
+    rows_.activate(active_);
+    F_.resize(m_ * w_), A_.resize(m_ * w_);
+    for (Index c = 0; c < w_; ++c)
+      for (Index k = 0; k < m_; ++k) {
+        F_[c * m_ + k] = out_.gradient[c * n_ + active_[k]];
+        A_[c * m_ + k] = out_.alpha[c * n_ + active_[k]];
+      }
+    set_up();
+  }
+
+  void set_up() {
+    policy_.set_up(active_, A_.data());
+    set_positions_.clear(), recent_.clear();
+    key_.resize(m_), excess_.resize(m_);
+  }
+
+  void scatter() {
+    for (Index c = 0; c < w_; ++c)
+      for (Index k = 0; k < m_; ++k) out_.gradient[c * n_ + active_[k]] = F_[c * m_ + k];
+  }
+
+  // Leaves out rows that are held at their bounds by more than the violation. Those that were active stay unless they are
+  // held; of the others at most `most` come in, the worst first.
+  std::vector<Index> contenders(double violation, const std::vector<char>& was_active, Index most) const {
+    std::vector<Index> kept, fresh;
+    for (Index k = 0; k < m_; ++k) {
+      const bool held = excess_[k] < -violation;
+      if (!held && (was_active[active_[k]] || is_used(k)))
+        kept.push_back(active_[k]);
+      else if (key_[k] > 0)
+        fresh.push_back(k);
+    }
+    keep_worst(fresh, most);
+    for (Index k : fresh) kept.push_back(active_[k]);
+    std::sort(kept.begin(), kept.end());
+    return kept;
+  }
+  bool is_used(Index k) const {
+    for (Index c = 0; c < w_; ++c)
+      if (A_[c * m_ + k] != 0) return true;
+    return false;
+  }
+  void keep_worst(std::vector<Index>& list, Index most) const {
+    if (static_cast<Index>(list.size()) <= most) return;
+    std::nth_element(list.begin(), list.begin() + most, list.end(),
+                     [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
+    list.resize(most);
+  }
+
+  // The active problem is solved: the exact scores of all others, and the next active set.
+  void widen() {
+    std::vector<char> was_active(n_, 0);
+    for (Index i : active_) was_active[i] = 1;
+    const Index most = std::max(m_, RowStore<T>::kSample);
+    if (getenv("PM_DEBUG")) fprintf(stderr,"  widen n %ld m %ld evals %.3g changed %zu\n",(long)n_,(long)m_,double(K_.evaluations()),changed_rows().size());
+    scatter();
+    refresh(the_rest(active_, n_));
+    if (++n_stages_ == 1) objective_ = policy_.objective(out_.alpha, out_.gradient);
+    look_at_all(was_active, most);
+  }
+
+  void look_at_all(const std::vector<char>& was_active, Index most) {
+    activate(everything(n_));
+    const double violation = measure(), eps = policy_.tolerance();
+    stage_tol_ = std::max(eps, 0.1 * violation);
+    if (violation <= eps || n_stages_ > kStages) return;
+    std::vector<Index> next = contenders(violation, was_active, most);
+    if (getenv("PM_DEBUG")) { Index fr=0, viol=0; for (Index k=0;k<m_;++k){ viol+=excess_[k]>eps; fr+= excess_[k]>=0; } static auto t0=std::chrono::steady_clock::now(); fprintf(stderr,"n %ld stage %d violation %.4g objective %.8g violators %ld >=0 %ld next %zu it %ld evals %.3g t %.2f\n",(long)n_,n_stages_,violation,objective_,(long)viol,(long)fr,next.size(),(long)out_.n_iter,double(K_.evaluations()),std::chrono::duration<double>(std::chrono::steady_clock::now()-t0).count()); }
+    if (static_cast<Index>(next.size()) <= 7 * n_ / 10) activate(std::move(next));
+  }
+
+  // Inside a stage: drops what is held at its bounds.
+  bool narrow(double violation) {
+    if (n_stages_ > kStages) return false;
+    std::vector<Index> next = contenders(violation, std::vector<char>(n_, 1), m_);
+    // Rows over all columns stay behind, so leaving them must bring more.
+    const Index most = rows_.over_all() ? m_ / 2 : 7 * m_ / 10;
+    if (static_cast<Index>(next.size()) > most || next.empty()) return false;
+    std::vector<Index> keep;
+    for (Index k = 0; k < m_ && keep.size() < next.size(); ++k)
+      if (active_[k] == next[keep.size()]) keep.push_back(k);
+    const Index m = static_cast<Index>(keep.size());
+    for (Index c = 0; c < w_; ++c)  // never ahead of what is still to be read
+      for (Index k = 0; k < m; ++k) {
+        F_[c * m + k] = F_[c * m_ + keep[k]];
+        A_[c * m + k] = A_[c * m_ + keep[k]];
+      }
+    if (getenv("PM_DEBUG")) fprintf(stderr,"   narrow %ld -> %zu violation %.4g it %ld\n",(long)m_,next.size(),violation,(long)out_.n_iter);
+    rows_.narrow(next, keep);
+    active_ = std::move(next);
+    m_ = m;
+    F_.resize(m_ * w_), A_.resize(m_ * w_);
+    set_up();
+    return true;
+  }
+
+  std::vector<Index> changed_rows() const {
+    std::vector<char> differs(n_, 0);
+    for (Index c = 0; c < w_; ++c)
+      for (Index i = 0; i < n_; ++i) differs[i] |= out_.alpha[c * n_ + i] != reference_[c * n_ + i];
+    std::vector<Index> changed;
+    for (Index i = 0; i < n_; ++i)
+      if (differs[i]) changed.push_back(i);
+    return changed;
+  }
+
+  // The scores of the given rows follow the change since `reference_`; those left out are up to date already.
+  void refresh(const std::vector<Index>& which) {
+    add_scores(changed_rows(), which);
+    reference_ = out_.alpha;
+  }
+
+  // Where there is room, the kernel rows of what changed are kept over all columns: they are needed again at the end of the
+  // next stage.
+  void add_scores(const std::vector<Index>& changed, const std::vector<Index>& which) {
+    if (changed.empty() || which.empty()) return;
+    const Split split = by_use(changed, changed, rows_.all(), seen_);
+    const Index w = static_cast<Index>(which.size());
+    const std::vector<Index> columns = everything(n_);
+    std::vector<double> total(split.row.empty() ? 0 : n_ * w_, 0.0), sum(w * w_, 0.0);
+    in_parts(split.row, n_, [&](Span<const Index> part) {
+      rows_.all().fetch(part, fetched_);
+      policy_.add_rows(fetched_, moves_of(part), span(columns), total.data());
+    });
+    in_parts(split.first, w,
+             [&](Span<const Index> part) { policy_.add_blocks(moves_of(part), span(which), sum.data()); });
+    for (Index c = 0; c < w_; ++c)
+      for (Index k = 0; k < w; ++k)
+        out_.gradient[c * n_ + which[k]] += (total.empty() ? 0 : total[c * n_ + which[k]]) + sum[c * w + k];
+  }
+
+  // Since the last refresh.
+  Moves moves_of(Span<const Index> part) const {
+    Moves moves;
+    for (Index i : part) {
+      moves.row.push_back(i);
+      for (Index c = 0; c < w_; ++c) {
+        moves.now.push_back(out_.alpha[c * n_ + i]);
+        moves.old.push_back(reference_[c * n_ + i]);
+      }
+    }
+    return moves;
+  }
+
+  // work(rows) for a few rows at a time, so that a stop is heard in between; then the scores are lost.
+  template <class Work>
+  void in_parts(const std::vector<Index>& rows, Index width, const Work& work) {
+    const Index n = static_cast<Index>(rows.size());
+    const Index part = std::max<Index>(RowStore<T>::kLeastRows,
+                                       static_cast<Index>(kPatience / (double(width + 1) * (K_.cost() + double(w_)))));
+    for (Index from = 0; from < n && !lost_; from += part) {
+      if (from > 0 && halted(std::nan("")))
+        lost_ = true;
+      else
+        work(span(rows).sub(from, std::min(from + part, n)));
+    }
+  }
+
+  // --- optimality ---
+
+  double measure() {
+    const double violation = policy_.measure(F_.data(), A_.data(), excess_.data());
+    for (Index k = 0; k < m_; ++k)
+      key_[k] = excess_[k] > 0 ? excess_[k] * excess_[k] / policy_.curvature(active_[k]) : 0;
+    return violation;
+  }
+
+  bool halted(double violation) { return watch_.halted(out_, violation, objective_); }
+  bool stalled(double violation) {
+    const Index q = std::max<Index>(1, static_cast<Index>(set_positions_.size()));
+    return watch_.stalled(out_, violation, objective_, 1 + 4 * m_ / q);
+  }
+
+  // --- one round ---
+
+  // The working set: half of it the largest keys, the other half from the last set, newest first. Steps on some rows upset
+  // others that are like them; with both in one set they come to terms, else they take turns round by round.
+  void choose() {
+    const Index quick =
+        std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
+    const Index fair = std::max(kLanes, static_cast<Index>(10 * std::sqrt(double(m_))) / kLanes * kLanes);
+    const Index size = m_ <= kWhole && rows_.active().capacity() >= m_
+                           ? m_
+                           : std::min({kBlock, fair, policy_.most_rows(), m_, rows_.active().capacity(), quick});
+    if (size == m_) {
+      set_positions_ = everything(m_);
+      return;
+    }
+    // Some that want to grow and some that want to fall: under a sum constraint one kind alone cannot move.
+    std::vector<Index> chosen, falling;
+    for (Index k = 0; k < m_; ++k)
+      if (key_[k] > 0) (policy_.wants_to_fall(k) ? falling : chosen).push_back(k);
+    const Index fresh = recent_.empty() ? size : size / 2;
+    const Index n_up = static_cast<Index>(chosen.size()), n_down = static_cast<Index>(falling.size());
+    keep_worst(chosen, std::max(fresh / 2, fresh - n_down));
+    keep_worst(falling, std::max(fresh / 2, fresh - n_up));
+    chosen.insert(chosen.end(), falling.begin(), falling.end());
+    std::vector<char> taken(m_, 0);
+    for (Index k : chosen) taken[k] = 1;
+    for (Index k : recent_) {
+      if (static_cast<Index>(chosen.size()) == size) break;
+      if (!taken[k]) chosen.push_back(k);
+    }
+    set_positions_ = recent_ = std::move(chosen);
+    std::sort(set_positions_.begin(), set_positions_.end());
+  }
+
+  // K between the rows of the working set: from kernel rows that are kept, by symmetry from their columns, the rest computed.
+  void local_kernel(const std::vector<Index>& at) {
+    const Index q = static_cast<Index>(at.size());
+    const auto [Q, ld] = policy_.square(q);
+    std::vector<Index> missing, data;
+    for (Index r = 0; r < q; ++r)
+      if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(data_[active_[at[r]]]);
+    const Index h = static_cast<Index>(missing.size());
+    std::vector<T> block(static_cast<std::size_t>(h * h));
+    if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
+    for (Index a = 0; a < h; ++a)
+      for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block[a * h + b];
+    auto fill = [&, Q = Q, ld = ld](Index r) {
+      std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
+      const T* row = rows_.active().kept(at[r]);
+      if (!row) return;
+      for (Index c = 0; c < q; ++c) Q[r * ld + c] = row[at[c]];
+      for (Index b : missing) Q[b * ld + r] = row[at[b]];
+    };
+    constexpr Index few = 64;
+    if (q < 4 * few)
+      for (Index r = 0; r < q; ++r) fill(r);
+    else
+      team_.run((q + few - 1) / few, [&](Index task) {
+        for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) fill(r);
+      });
+  }
+
+  void advance(double target) {
+    const std::vector<Index>& at = set_positions_;
+    const Index q = static_cast<Index>(at.size());
+    if (q == m_) rows_.active().fetch(span(at), fetched_);
+    local_kernel(at);
+    policy_.load(at, F_.data(), A_.data());
+    const Index budget =
+        std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : Policy::kSteps * q + 1000);
+    const Index steps = policy_.solve(target, budget, [&] { return stop(target); });
+    out_.n_iter += steps;
+    move(at);
+    const std::vector<Index> free = policy_.together(A_.data(), steps, q);
+    if (free.empty()) return;
+    local_kernel(free);
+    policy_.load(free, F_.data(), A_.data());
+    policy_.descend([&] { return stop(target); });
+    move(free);
+  }
+  bool stop(double violation) { return watch_.late() || watch_.asked(out_.n_iter, violation, objective_); }
+
+  // The variables of the rows at the positions `at` become those of the policy's solution.
+  void move(const std::vector<Index>& at) {
+    weighed_ = false;
+    std::vector<Index> moved;
+    Moves moves;
+    for (Index r = 0; r < static_cast<Index>(at.size()); ++r) {
+      bool same = true;
+      for (Index c = 0; c < w_; ++c) same &= policy_.value(r, c) == A_[c * m_ + at[r]];
+      if (same) continue;
+      moved.push_back(at[r]);
+      moves.row.push_back(active_[at[r]]);
+      for (Index c = 0; c < w_; ++c) {
+        moves.old.push_back(std::exchange(A_[c * m_ + at[r]], policy_.value(r, c)));
+        moves.now.push_back(policy_.value(r, c));
+      }
+    }
+    auto slopes = [&](bool before) {
+      double sum = 0;
+      for (std::size_t j = 0; j < moved.size(); ++j)
+        sum += policy_.slope(moved[j], F_.data(), A_.data(), moves.old.data() + j * w_, before);
+      return 0.5 * sum;
+    };
+    objective_ += slopes(true);
+    follow(moved, moves);
+    objective_ += slopes(false);
+    for (Index k : moved) {
+      policy_.moved(k, A_.data());
+      for (Index c = 0; c < w_; ++c) out_.alpha[c * n_ + active_[k]] = A_[c * m_ + k];
+    }
+  }
+
+  // Adds the change of the rows at the positions `moved` to F_.
+  void follow(const std::vector<Index>& moved, const Moves& moves) {
+    const Split split = by_use(moved, moves.row, rows_.active(), used_);
+    Moves part[2];  // whose kernel rows are computed on the way, and kept
+    for (std::size_t j = 0, k = 0; j < moved.size(); ++j) {
+      const bool keep = k < split.row.size() && split.row[k] == moves.row[j];
+      k += keep;
+      part[keep].row.push_back(moves.row[j]);
+      for (Index c = 0; c < w_; ++c) {
+        part[keep].now.push_back(moves.now[j * w_ + c]);
+        part[keep].old.push_back(moves.old[j * w_ + c]);
+      }
+    }
+    rows_.active().fetch(span(split.at), fetched_);
+    policy_.add_rows(fetched_, part[1], span(active_), F_.data());
+    if (!part[0].row.empty()) policy_.add_blocks(part[0], span(active_), F_.data());
+  }
+
+  // Changed rows whose kernel rows shall be kept (with their positions in the cache), and those that come for the first time.
+  // Where a value is cheap, a kernel row is kept only from its second use on: many rows go to their bounds and stay there.
+  // Where there is no room for all that should be kept, none is.
+  struct Split {
+    std::vector<Index> at, row, first;
+  };
+  Split by_use(const std::vector<Index>& at, const std::vector<Index>& row, const RowCache<T>& rows,
+               std::vector<char>& used) const {
+    Split split;
+    for (std::size_t r = 0; r < at.size(); ++r) {
+      const Index i = row[r];
+      const bool keep = rows.kept(at[r]) || used[i] || set_.keeps_rows || K_.cost() > kCheap;
+      used[i] = 1;
+      if (keep) split.at.push_back(at[r]);
+      (keep ? split.row : split.first).push_back(i);
+    }
+    if (static_cast<Index>(split.at.size()) > rows.capacity()) return {{}, {}, row};
+    return split;
+  }
+
+  // About the error of a score that comes from rounded kernel values.
+  double rounding() const {
+    double squares = 0;
+    for (Index c = 0; c < w_; ++c) {
+      const double* a = out_.alpha.data() + c * n_;
+      squares = std::max(squares, std::inner_product(a, a + n_, a, 0.0));
+    }
+    return rounding_error<T>(largest_, std::sqrt(squares));
+  }
+
+  // Whether the scores were made anew, from weights: a linear kernel whose rounding shows. Once after each move.
+  bool weigh(double eps) {
+    const double work = double(w_ + 1) * double(n_) * K_.cost();
+    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= kSeen * eps)
+      return false;
+    policy_.weigh(out_.alpha, out_.gradient);
+    reference_ = out_.alpha;
+    activate(everything(n_));
+    return weighed_ = true;
+  }
+
+  // --- the end ---
+
+  // The scores of every row, if they can be had in time, and what the point proves; else nothing is claimed.
+  void finish() {
+    scatter();
+    if (m_ < n_ && !lost_) lost_ = double(changed_rows().size()) * double(n_ - m_) * K_.cost() > kPatience;
+    if (lost_) {
+      out_.violation = out_.primal = std::numeric_limits<double>::infinity();
+      out_.dual = -out_.primal;
+      out_.exact = false;
+      policy_.lose(F_.data(), A_.data(), out_);
+      return;
+    }
+    if (m_ < n_) {
+      refresh(the_rest(active_, n_));
+      activate(everything(n_));
+    }
+    measure();
+    weigh(policy_.tolerance());
+    out_.violation = measure();
+    const double eps = policy_.tolerance(), error = weighed_ || sizeof(T) < sizeof(double) ? 0 : rounding();
+    if (error > eps) out_.violation = std::max(out_.violation, error);
+    if (out_.status == Status::solved && out_.violation > eps) out_.status = Status::stalled;
+    policy_.finish(out_);
+  }
+
+  Policy& policy_;
+  const KernelBlocks<T>& K_;
+  Span<const Index> data_;
+  RowStore<T> rows_;
+  const Settings& set_;
+  Team& team_;
+  const Index n_, w_;
+  Index m_ = 0;
+  Watch watch_;
+  double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
+  int n_weighed_ = 0, n_stages_ = 0;
+  bool polished_ = false, weighed_ = false, lost_ = false;  // lost: stopped while the scores were computed
+  Solution out_;                                            // the kernel's part of the scores in `gradient`
+  std::vector<double> reference_;
+  std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
+  std::vector<Index> active_, set_positions_, recent_;
+  double stage_tol_ = 0;        // violation at which an active set is solved well enough
+  std::vector<double> F_, A_;   // over the active rows
+  std::vector<double> excess_, key_;
+  std::vector<const T*> fetched_;
+};
+
+}  // namespace polymargin
