@@ -19,7 +19,7 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   n_sample_ = 0, has_found_ = false;
   rows_.list(p, column, shared.diagonal);
   std::vector<double> start = rows_.start(at, b);
-  if (shared.hurry > 0 && shared.gram.values && rows_.size() > 4 * kSample && at.size == 0) start_from_sample(start);
+  if (shared.hurry > 0 && rows_.size() > 4 * kSample && at.size == 0) start_from_sample(start);
   if (shared.gram.values)
     hold_all();
   else if (!shared.own.empty() && p.column(column).size == 2)
@@ -118,10 +118,14 @@ void Column<T>::start_from_sample(std::vector<double>& b) {
   steps_.qp.reset({s}, {0, 1});
   steps_.qp.blocks = {{square, s}};
   const Block<T>& G = shared_->gram;
+  std::vector<Index> data;
   for (Index k = 0; k < s; ++k) {
-    for (Index l = 0; l < s; ++l) square[k * s + l] = G.values[rows_.row[some[k]] * G.ld + rows_.row[some[l]]];
     set_variable(k, some[k], 0);
+    if (!G.values) data.push_back(shared_->rows[rows_.row[some[k]]]);
+    for (Index l = 0; G.values && l < s; ++l)
+      square[k * s + l] = G.values[rows_.row[some[k]] * G.ld + rows_.row[some[l]]];
   }
+  if (!G.values) shared_->K->block({data.data(), s}, {data.data(), s}, square, s);
   steps_.begin();
   steps_.run(kSampleTol, kSampleTol, shared_->hurry, [] { return true; });
   n_sample_ = steps_.n_iter();

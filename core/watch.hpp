@@ -13,9 +13,11 @@ class Watch {
  public:
   explicit Watch(const Settings& settings) : set_(settings), start_(Clock::now()) {}
 
-  bool late() const { return seconds() >= set_.time_limit - reserved_; }
+  bool late() const { return seconds() >= set_.time_limit - reserved_ - closing_; }
   // Keeps so much of the limit for the end: by what the start took, as both pass over all variables.
   void reserve(double starts) { reserved_ = starts * seconds(); }
+  // And so many seconds, for what must still be computed then.
+  void keep(double seconds) { closing_ = seconds; }
   double left() const { return set_.time_limit - seconds(); }
 
   // Asks the caller, at most some ten times a second.
@@ -58,7 +60,7 @@ class Watch {
 
   const Settings& set_;
   Clock::time_point start_;
-  double last_asked_ = 0, reserved_ = 0;
+  double last_asked_ = 0, reserved_ = 0, closing_ = 0;
   double best_ = std::numeric_limits<double>::infinity(), closest_ = best_;
   Index idle_rounds_ = 0;
   bool interrupted_ = false;

@@ -91,11 +91,11 @@ class Counted:
 def test_a_cached_row_is_computed_once(scheme):
     X, y = data()
     kernel = Counted(X)
-    model = fitted(scheme, X, y, kernel=kernel, tol=5e-6, memory=800 * ROW)
+    model = fitted(scheme, X, y, kernel=kernel, tol=5e-6, memory=1200 * ROW)
     assert set(kernel.rows.values()) == {1}
-    assert len(model.support_) <= len(kernel.rows) < N  # every support vector, and few others
+    assert len(model.support_) <= len(kernel.rows) < N  # every support vector, and not all others
     kernel = Counted(X)
-    fitted(scheme, X, y, kernel=kernel, tol=5e-6, memory=200 * ROW)
+    fitted(scheme, X, y, kernel=kernel, tol=5e-6, memory=600 * ROW)
     assert max(kernel.rows.values()) > 1  # a test that could not fail would not count
 
 
@@ -113,36 +113,34 @@ def solver(X, y, memory, n_jobs):
     return _core.CodeSolver(X, kernel, order, segments, "float64", float(memory), n_jobs)
 
 
-def test_threads_share_rows():
-    """However the columns take turns, they ask for the same rows, and each is computed once."""
+def test_threads_change_nothing():
+    """As many values are computed by four threads as by one, for the same machines."""
     X, y = data()
     code = np.ascontiguousarray(design("dense", 4, 0))
-    counts, scores = [], []
-    for _ in range(4):
-        core = solver(X, y, 1400 * ROW, 4)
+    counts, duals = [], []
+    for n_jobs in (1, 4, 4):
+        core = solver(X, y, 1400 * ROW, n_jobs)
         out = core.solve(code, np.full(N, 3.0), np.zeros(N), None, 1e-4, 10**7, np.inf, None)
         assert out["status"] == "solved"
-        assert len(np.unique(out["indices"])) <= core.rows_computed <= N
-        counts.append(core.rows_computed), scores.append(out["dual"])
+        counts.append(core.evaluations), duals.append(out["dual"])
     assert len(set(counts)) == 1
-    np.testing.assert_allclose(scores, np.broadcast_to(scores[0], np.shape(scores)), rtol=1e-12)
+    np.testing.assert_allclose(duals, np.broadcast_to(duals[0], np.shape(duals)), rtol=1e-12)
 
 
-def test_threads_share_rows_where_few_fit():
+def test_columns_where_few_rows_fit():
     X, y = data(spread=0.9)
     code = np.ascontiguousarray(design("dense", 4, 0))
     box, run = (np.full(N, 3.0), np.zeros(N)), (10**7, np.inf, None)
     whole = solver(X, y, 1e9, 1).solve(code, *box, None, 1e-5, *run)
     core = solver(X, y, 700 * ROW, 4)
     out = core.solve(code, *box, None, 1e-5, *run)
-    assert core.rows_computed > N
     np.testing.assert_allclose(out["dual"], whole["dual"], rtol=1e-5)
     again = core.solve(code, *box, (out["indptr"], out["indices"], out["values"]), 1e-4, *run)
     assert again["n_iter"] == 0
 
 
 def test_one_solver_solves_code_after_code():
-    """Many columns share their first active set; a single one afterwards has memory for a larger one."""
+    """Kernel rows that one code has left serve the next one."""
     X, y = data()
     code, run = np.ascontiguousarray(design("dense", 4, 0)), (np.full(N, 3.0), np.zeros(N), None, 1e-5, 10**7, np.inf)
     core = solver(X, y, 1400 * ROW, 8)

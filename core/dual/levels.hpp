@@ -1,10 +1,9 @@
-// A large problem begins where a smaller one of its kind ends: every second row, with its losses counted twice, has nearly
+// A large problem begins where a smaller one of its kind ends: every third row, with its losses counted thrice, has nearly
 // the scores that are sought. A row of the smaller problem keeps its variables as far as its own bounds allow; every other
 // row answers the scores it is given: at its bound where it lacks the margin, at zero where it has it. Where classes overlap,
 // almost all support vectors are at their bounds and known before the first step; the engine mends the few near the margin.
 #pragma once
 #include <algorithm>
-#include <cstdlib>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -15,20 +14,21 @@
 
 namespace polymargin {
 
+constexpr Index kThinning = 3;        // rows that one of the smaller problem stands for
 constexpr double kBold = 0.5;        // share of the support vectors at their bounds from which on the others are told theirs
 constexpr double kBand = 60;         // times the root of n: rows so near the margin that their place is open
-constexpr double kCoarseTol = 0.3;  // the scores of half of the rows are not nearer to those of all
+constexpr double kCoarseTol = 0.3;  // the scores of some of the rows are not nearer to those of all
 
-// The positions of every second row of each class, and how many rows each of them stands for.
-struct Half {
+// The positions of every third row of each class, and how many rows each of them stands for.
+struct Thinned {
   std::vector<Index> at;
   std::vector<double> scale;
 
   template <class Label>
-  Half(Index n, const Label& label) {
+  Thinned(Index n, const Label& label) {
     for (Index begin = 0, end = 0; begin < n; begin = end) {
       while (end < n && label(end) == label(begin)) ++end;
-      const Index size = end - begin, ratio = getenv("PM_RATIO") ? atoi(getenv("PM_RATIO")) : 2, take = (size + ratio - 1) / ratio;
+      const Index size = end - begin, take = (size + kThinning - 1) / kThinning;
       for (Index k = 0; k < take; ++k) {
         at.push_back(begin + k * size / take);
         scale.push_back(double(size) / double(take));
@@ -56,10 +56,11 @@ struct Start {
   std::vector<Index> active;
 };
 
-// From the solution `coarse` of the half problem. Its scores at the other rows are one product with their kernel rows.
+// From the solution `coarse` of the thinned problem. Its scores at the other rows are one product with their kernel rows; if
+// there is no time for it, they stay at zero.
 template <class Policy>
-Start start_from(const Policy& policy, const Half& half, const Solution& coarse, Index n) {
-  const Index w = policy.width(), h = static_cast<Index>(half.at.size());
+Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinned& thin, const Solution& coarse, Index n) {
+  const Index w = policy.width(), h = static_cast<Index>(thin.at.size());
   Start start{std::vector<double>(n * w, 0.0), {}};
   Moves moves;
   std::vector<double> a(w), F(n * w, 0.0);
@@ -68,35 +69,35 @@ Start start_from(const Policy& policy, const Half& half, const Solution& coarse,
     bool used = false;
     for (Index c = 0; c < w; ++c) {
       used |= (a[c] = coarse.alpha[c * h + k]) != 0;
-      F[c * n + half.at[k]] = coarse.gradient[c * h + k];
+      F[c * n + thin.at[k]] = coarse.gradient[c * h + k];
     }
     if (!used) continue;
-    moves.row.push_back(half.at[k]);
+    moves.row.push_back(thin.at[k]);
     moves.now.insert(moves.now.end(), a.begin(), a.end());
-    n_bound += policy.reduce(half.at[k], half.scale[k], a.data());
-    for (Index c = 0; c < w; ++c) start.alpha[c * n + half.at[k]] = a[c];
+    n_bound += policy.reduce(thin.at[k], thin.scale[k], a.data());
+    for (Index c = 0; c < w; ++c) start.alpha[c * n + thin.at[k]] = a[c];
   }
   // Where most support vectors are free, the others cannot know their place.
   const bool bold = n_bound > kBold * double(moves.row.size());
   std::vector<double> distance(n, 0.0);
-  if (bold) {
-    const std::vector<Index> others = the_rest(half.at, n);
-    const Index o = static_cast<Index>(others.size());
-    moves.old.assign(moves.now.size(), 0.0);
-    std::vector<double> G(o * w, 0.0), f(w);
-    policy.add_blocks(moves, span(others), G.data());
+  const std::vector<Index> others = the_rest(thin.at, n);
+  const Index o = static_cast<Index>(others.size());
+  moves.old.assign(moves.now.size(), 0.0);
+  const std::vector<double> G = bold ? engine.scores_of(moves, others) : std::vector<double>();
+  if (!G.empty()) {
+    std::vector<double> f(w);
     for (Index c = 0; c < w; ++c)
       for (Index k = 0; k < o; ++k) F[c * n + others[k]] = G[c * o + k];
     std::size_t s = 0;
     for (Index i = 0; i < n; ++i) {
-      const bool sampled = s < half.at.size() && half.at[s] == i;
+      const bool sampled = s < thin.at.size() && thin.at[s] == i;
       s += sampled;
       for (Index c = 0; c < w; ++c) f[c] = F[c * n + i];
       distance[i] = policy.respond(i, coarse.multiplier, f.data(), a.data());
       for (Index c = 0; c < w && !sampled; ++c) start.alpha[c * n + i] = a[c];
     }
     start.active = everything(n);
-    const Index size = std::min(n, static_cast<Index>((getenv("PM_BAND") ? atof(getenv("PM_BAND")) : kBand) * std::sqrt(double(n))));
+    const Index size = std::min(n, static_cast<Index>(kBand * std::sqrt(double(n))));
     std::nth_element(start.active.begin(), start.active.begin() + size, start.active.end(),
                      [&](Index a, Index b) { return distance[a] < distance[b]; });
     start.active.resize(size);

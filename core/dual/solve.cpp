@@ -10,12 +10,12 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kLarge = 8192;  // rows from which on a problem begins with half of them
+constexpr Index kLarge = 8192;  // rows from which on a problem begins with some of them
 
-// The half problem owns what its record points to.
-struct HalfRows : Half {
-  explicit HalfRows(const DualProblem& p)
-      : Half(p.rows.size, Labels(p)),
+// The thinned problem owns what its record points to.
+struct ThinRows : Thinned {
+  explicit ThinRows(const DualProblem& p)
+      : Thinned(p.rows.size, Labels(p)),
         rows(of(p.rows)),
         linear(p.linear.begin(), p.linear.end()),
         upper(of(p.upper, false)),
@@ -50,9 +50,9 @@ struct HalfRows : Half {
   };
 };
 
-struct HalfMargins : Half {
-  explicit HalfMargins(const MarginProblem& p)
-      : Half(p.rows.size, [&](Index i) { return p.label[i]; }),
+struct ThinMargins : Thinned {
+  explicit ThinMargins(const MarginProblem& p)
+      : Thinned(p.rows.size, [&](Index i) { return p.label[i]; }),
         rows(of(p.rows)),
         label(of(p.label)),
         upper(of(p.upper, false)),
@@ -73,26 +73,42 @@ bool begins_small(Index n, const std::vector<double>& alpha) {
   return n > kLarge && std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
 }
 
-template <class HalfProblem, class Policy, class Problem, class T>
+// There was no time for more than a part of the rows: its machine is that of them all as well as it can be known, with bounds
+// that are beyond those of the whole.
+Solution scattered(const Thinned& thin, const Solution& found, Index n) {
+  Solution out = found;
+  const std::size_t h = thin.at.size(), w = found.alpha.size() / h;
+  out.alpha.assign(n * w, 0.0), out.gradient.assign(n * w, 0.0);
+  for (std::size_t c = 0; c < w; ++c)
+    for (std::size_t k = 0; k < h; ++k) out.alpha[c * n + thin.at[k]] = found.alpha[c * h + k];
+  out.exact = false;
+  out.violation = out.primal = std::numeric_limits<double>::infinity();
+  out.dual = -out.primal;
+  return out;
+}
+
+template <class ThinProblem, class Policy, class Problem, class T>
 Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>& K,
                    std::unique_ptr<RowCache<T>>& cache, std::vector<double> alpha, const Settings& settings,
                    Team& team) {
   const Index n = problem.rows.size;
   WorkingSets<Policy> engine(policy, K, problem.rows, cache, settings, team);
-  if (!begins_small(n, alpha)) return engine.run(std::move(alpha), {});
-  const HalfProblem half(problem);
+  if (!begins_small(n, alpha)) return engine.run(std::move(alpha), {}, 0);
+  const ThinProblem thin(problem);
   Settings coarse = settings;
   coarse.keeps_rows = false;
-  coarse.tol = std::max(settings.tol, getenv("PM_CT") ? atof(getenv("PM_CT")) : kCoarseTol);
+  coarse.tol = std::max(settings.tol, kCoarseTol);
   std::unique_ptr<RowCache<T>> own;
   Solution found =
-      solve(half.problem, K, own, std::vector<double>(half.at.size() * policy.width(), 0.0), coarse, team);
+      solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);
   own.reset();
-  half.scores(found);
-  Start start = start_from(policy, half, found, n);
-  Solution out = engine.run(std::move(start.alpha), std::move(start.active));
-  out.n_iter += found.n_iter;
-  return out;
+  if (found.status != Status::solved && found.status != Status::stalled) return scattered(thin, found, n);
+  thin.scores(found);
+  Start start = start_from(engine, policy, thin, found, n);
+  Solution out = engine.run(std::move(start.alpha), std::move(start.active), found.n_iter);
+  if (out.exact) return out;
+  found.status = out.status, found.n_iter = out.n_iter;
+  return scattered(thin, found, n);
 }
 
 }  // namespace
@@ -101,14 +117,14 @@ template <class T>
 Solution solve(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
                std::vector<double> alpha, const Settings& settings, Team& team) {
   RowPolicy<T> policy(problem, K, alpha, settings, team);
-  return by_levels<HalfRows>(problem, policy, K, cache, std::move(alpha), settings, team);
+  return by_levels<ThinRows>(problem, policy, K, cache, std::move(alpha), settings, team);
 }
 
 template <class T>
 Solution solve(const MarginProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
                std::vector<double> alpha, const Settings& settings, Team& team) {
   MarginPolicy<T> policy(problem, K, settings, team);
-  return by_levels<HalfMargins>(problem, policy, K, cache, std::move(alpha), settings, team);
+  return by_levels<ThinMargins>(problem, policy, K, cache, std::move(alpha), settings, team);
 }
 
 #define POLYMARGIN_INSTANTIATE(Problem, T)                                                                  \

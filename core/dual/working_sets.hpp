@@ -67,8 +67,23 @@ class WorkingSets {
     for (double k : diagonal) largest_ = std::max(largest_, std::abs(k));
   }
 
+  // The scores of some rows at a point that is zero but for `moves`; nothing if there is no time for them.
+  std::vector<double> scores_of(const Moves& moves, const std::vector<Index>& which) {
+    std::vector<double> F(which.size() * w_, 0.0);
+    in_parts(moves.row, static_cast<Index>(which.size()), [&](Span<const Index> part) {
+      const Index from = part.data - moves.row.data(), to = from + part.size;
+      policy_.add_blocks({{part.begin(), part.end()},
+                          {moves.now.begin() + from * w_, moves.now.begin() + to * w_},
+                          {moves.old.begin() + from * w_, moves.old.begin() + to * w_}},
+                         span(which), F.data());
+    });
+    return lost_ ? std::vector<double>() : F;
+  }
+
   // From a feasible point, with these active rows; none: all of them, as far as they are not held at bounds.
-  Solution run(std::vector<double> start, std::vector<Index> active) {
+  // `n_iter` steps have been taken before.
+  Solution run(std::vector<double> start, std::vector<Index> active, Index n_iter) {
+    out_.n_iter = n_iter;
     begin(std::move(start), std::move(active));
     for (Index round = 0; !lost_; ++round) {
       const double violation = measure(), eps = policy_.tolerance();
@@ -80,6 +95,7 @@ class WorkingSets {
         widen();
         continue;
       }
+      watch_.keep(value_seconds_ * double(n_owed_) * double(n_ - m_));
       if (halted(violation) || stalled(violation)) break;
       if (m_ > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
       choose();
@@ -108,10 +124,13 @@ class WorkingSets {
 
   void begin(std::vector<double> start, std::vector<Index> active) {
     out_.alpha = std::move(start);
+    lost_ = false;
     const bool cold = is_zero(out_.alpha);
     if (!active.empty()) {  // the scores of the others are computed when these are solved, once
       if (getenv("PM_DEBUG")) fprintf(stderr,"begin n %ld evals %.3g nnz %zu band %zu\n",(long)n_,double(K_.evaluations()),changed_rows().size(),active.size());
-      add_scores(changed_rows(), active);
+      const std::vector<Index> used = changed_rows();
+      n_owed_ = static_cast<Index>(used.size());
+      add_scores(used, active);
       if (getenv("PM_DEBUG")) fprintf(stderr,"begun n %ld evals %.3g\n",(long)n_,double(K_.evaluations()));
       activate(std::move(active));
       std::fill(out_.gradient.begin(), out_.gradient.end(), 0.0);  // as `reference_` says
@@ -139,6 +158,7 @@ class WorkingSets {
     active_ = std::move(active);
     m_ = static_cast<Index>(active_.size());
     rows_.activate(active_);
+    spent_.assign(n_, 0);
     F_.resize(m_ * w_), A_.resize(m_ * w_);
     for (Index c = 0; c < w_; ++c)
       for (Index k = 0; k < m_; ++k) {
@@ -248,6 +268,7 @@ class WorkingSets {
   void refresh(const std::vector<Index>& which) {
     add_scores(changed_rows(), which);
     reference_ = out_.alpha;
+    n_owed_ = 0;
   }
 
   // Where there is room, the kernel rows of what changed are kept over all columns: they are needed again at the end of the
@@ -257,6 +278,7 @@ class WorkingSets {
     const Split split = by_use(changed, changed, rows_.all(), seen_);
     const Index w = static_cast<Index>(which.size());
     const std::vector<Index> columns = everything(n_);
+    const double begun = watch_.left();
     std::vector<double> total(split.row.empty() ? 0 : n_ * w_, 0.0), sum(w * w_, 0.0);
     in_parts(split.row, n_, [&](Span<const Index> part) {
       rows_.all().fetch(part, fetched_);
@@ -267,6 +289,7 @@ class WorkingSets {
     for (Index c = 0; c < w_; ++c)
       for (Index k = 0; k < w; ++k)
         out_.gradient[c * n_ + which[k]] += (total.empty() ? 0 : total[c * n_ + which[k]]) + sum[c * w + k];
+    if (std::isfinite(begun)) value_seconds_ = (begun - watch_.left()) / (double(changed.size()) * double(w));
   }
 
   // Since the last refresh.
@@ -346,9 +369,14 @@ class WorkingSets {
   }
 
   // K between the rows of the working set: from kernel rows that are kept, by symmetry from their columns, the rest computed.
+  // A row for which as many values have been computed as a whole kernel row has gets one that is kept.
   void local_kernel(const std::vector<Index>& at) {
     const Index q = static_cast<Index>(at.size());
     const auto [Q, ld] = policy_.square(q);
+    std::vector<Index> due;
+    for (Index k : at)
+      if (spent_[active_[k]] >= m_ && !rows_.active().kept(k)) due.push_back(k);
+    if (2 * static_cast<Index>(due.size()) <= rows_.active().capacity()) rows_.active().fetch(span(due), fetched_);
     std::vector<Index> missing, data;
     for (Index r = 0; r < q; ++r)
       if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(data_[active_[at[r]]]);
@@ -357,6 +385,7 @@ class WorkingSets {
     if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
     for (Index a = 0; a < h; ++a)
       for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block[a * h + b];
+    for (Index r : missing) spent_[active_[at[r]]] += h;
     auto fill = [&, Q = Q, ld = ld](Index r) {
       std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
       const T* row = rows_.active().kept(at[r]);
@@ -402,8 +431,12 @@ class WorkingSets {
       bool same = true;
       for (Index c = 0; c < w_; ++c) same &= policy_.value(r, c) == A_[c * m_ + at[r]];
       if (same) continue;
+      const Index i = active_[at[r]];
       moved.push_back(at[r]);
-      moves.row.push_back(active_[at[r]]);
+      moves.row.push_back(i);
+      bool owed = true;
+      for (Index c = 0; c < w_; ++c) owed &= A_[c * m_ + at[r]] == reference_[c * n_ + i];
+      n_owed_ += owed;
       for (Index c = 0; c < w_; ++c) {
         moves.old.push_back(std::exchange(A_[c * m_ + at[r]], policy_.value(r, c)));
         moves.now.push_back(policy_.value(r, c));
@@ -488,7 +521,10 @@ class WorkingSets {
   // The scores of every row, if they can be had in time, and what the point proves; else nothing is claimed.
   void finish() {
     scatter();
-    if (m_ < n_ && !lost_) lost_ = double(changed_rows().size()) * double(n_ - m_) * K_.cost() > kPatience;
+    if (m_ < n_ && !lost_) {
+      const double rows = double(changed_rows().size()), others = double(n_ - m_);
+      lost_ = rows * others * K_.cost() > kPatience && value_seconds_ * rows * others > std::max(watch_.left(), 0.0);
+    }
     if (lost_) {
       out_.violation = out_.primal = std::numeric_limits<double>::infinity();
       out_.dual = -out_.primal;
@@ -518,13 +554,16 @@ class WorkingSets {
   const Index n_, w_;
   Index m_ = 0;
   Watch watch_;
-  double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
+  double objective_ = 0, largest_ = 0;      // largest: |k(x, x)|
+  double value_seconds_ = 0;                // of one score of one changed row, where time is limited
+  Index n_owed_ = 0;                        // rows whose change only the active ones have seen
   int n_weighed_ = 0, n_stages_ = 0;
   bool polished_ = false, weighed_ = false, lost_ = false;  // lost: stopped while the scores were computed
   Solution out_;                                            // the kernel's part of the scores in `gradient`
   std::vector<double> reference_;
   std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
   std::vector<Index> active_, set_positions_, recent_;
+  std::vector<Index> spent_;  // values computed for a row in working sets, since the active set was chosen
   double stage_tol_ = 0;        // violation at which an active set is solved well enough
   std::vector<double> F_, A_;   // over the active rows
   std::vector<double> excess_, key_;
