@@ -1,6 +1,8 @@
 #include "dual/solve.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "dual/levels.hpp"
 #include "dual/row_policy.hpp"
@@ -10,7 +12,8 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kLarge = 8192;  // rows from which on a problem begins with some of them
+constexpr Index kLarge = 8192;   // rows from which on a problem begins with some of them ...
+constexpr Index kHurried = 512;  // ... and where time is limited, so that there is soon a machine of use
 
 // The thinned problem owns what its record points to.
 struct ThinRows : Thinned {
@@ -69,8 +72,8 @@ struct ThinMargins : Thinned {
 };
 
 // A start that is not zero is near the solution already, or the only feasible point at hand.
-bool begins_small(Index n, const std::vector<double>& alpha) {
-  return n > kLarge && std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
+bool begins_small(Index n, const std::vector<double>& alpha, const Settings& settings) {
+  return n > (std::isfinite(settings.time_limit) ? kHurried : kLarge) && std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
 }
 
 // There was no time for more than a part of the rows: its machine is that of them all as well as it can be known, with bounds
@@ -93,8 +96,9 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
                    Team& team) {
   const Index n = problem.rows.size;
   WorkingSets<Policy> engine(policy, K, problem.rows, cache, settings, team);
-  if (!begins_small(n, alpha)) return engine.run(std::move(alpha), {}, 0);
+  if (!begins_small(n, alpha, settings)) return engine.run(std::move(alpha), {}, 0);
   const ThinProblem thin(problem);
+  if (2 * static_cast<Index>(thin.at.size()) > n) return engine.run(std::move(alpha), {}, 0);  // many small classes
   Settings coarse = settings;
   coarse.keeps_rows = false;
   coarse.tol = std::max(settings.tol, kCoarseTol);
@@ -106,7 +110,9 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   thin.scores(found);
   Start start = start_from(engine, policy, thin, found, n);
   Solution out = engine.run(std::move(start.alpha), std::move(start.active), found.n_iter);
-  if (out.exact) return out;
+  // Zero, where all began, is better than a point that was left on the way.
+  const bool done = out.status == Status::solved || out.status == Status::stalled;
+  if (out.exact && (done || out.dual >= 0)) return out;
   found.status = out.status, found.n_iter = out.n_iter;
   return scattered(thin, found, n);
 }
