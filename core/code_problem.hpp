@@ -37,6 +37,7 @@ struct ColumnSolution {
   double bias = 0, primal = 0, dual = 0, violation = 0;
   Index n_iter = 0;
   Status status = Status::interrupted;  // until it is something else
+  bool feasible = true;                 // else it is the machine of some of the rows, whose b go beyond the bounds
 };
 
 }  // namespace polymargin

@@ -172,14 +172,16 @@ class Columns {
       return halted_.load();
     };
     std::unique_ptr<RowCache<T>> own;
-    std::vector<double> start = out_[l] ? rows.start({out_[l]->at.data(), static_cast<Index>(out_[l]->at.size())},
-                                                     {out_[l]->b.data(), static_cast<Index>(out_[l]->b.size())})
-                                        : rows.start(start_.rows(l), start_.values(l));
+    const ColumnSolution* before = out_[l] && out_[l]->feasible ? out_[l].get() : nullptr;
+    std::vector<double> start = before ? rows.start({before->at.data(), static_cast<Index>(before->at.size())},
+                                                    {before->b.data(), static_cast<Index>(before->b.size())})
+                                       : rows.start(start_.rows(l), start_.values(l));
     const double opening = since(begun);
     const Solution found =
         solve(q, *shared_.K, settings.keeps_rows ? cache_ : own, std::move(start), settings, team_);
     auto out = std::make_unique<ColumnSolution>();
     out->bias = found.multiplier.empty() ? 0 : -found.multiplier[0];
+    out->feasible = found.exact;
     found.exact ? rows.certify(found.alpha, found.gradient, *out) : rows.bound(found.alpha, *out);
     n_iter_ += found.n_iter;
     out->n_iter = found.n_iter + (out_[l] ? out_[l]->n_iter : 0);
@@ -187,8 +189,11 @@ class Columns {
     if (out->violation <= set_.tol && out->status != Status::interrupted) out->status = Status::solved;
     if (out->status == Status::solved && out->violation > set_.tol) out->status = Status::stalled;
     if (out->status == Status::time_limit) stopped_.push_back({l, opening});
-    dual_ = dual_ + out->dual - (out_[l] ? out_[l]->dual : 0);
-    if (!out_[l] || out->primal <= out_[l]->primal || out->status == Status::solved) out_[l] = std::move(out);
+    const bool better = !out_[l] || (out->feasible ? out->dual >= out_[l]->dual : !out_[l]->feasible);
+    if (better) {
+      dual_ = dual_ + out->dual - (out_[l] ? out_[l]->dual : 0);
+      out_[l] = std::move(out);
+    }
     ask(0, 0);
   }
 
