@@ -8,14 +8,18 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kFeatures = 1024;         // features in a panel; longer rows are summed panel after panel
+constexpr Index kWhole = 1024;            // features that a panel may have; longer rows are summed panel after panel,
+constexpr Index kFeatures = 512;          // of so many features each
 constexpr Index kPanelBytes = 512 << 10;  // all panels of a tile, to stay in L2
+constexpr Index kListedBytes = 1 << 20;   // the same for rows that are lists, which take a part of the panels at a time
 constexpr Index kColumns = 256;           // columns of a tile at most
 constexpr Index kRows = 256;              // rows of a tile that waits in memory: long rows, and the Gram's mirror
 constexpr Index kTaskRows = 512;          // rows a thread computes per packing of the columns
 constexpr double kSerial = 500000;        // multiplications under which threads cost more than they bring
 constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
-constexpr Index kMeanRows = 1024;
+constexpr Index kMeanRows = 1024, kUsualRows = 128;
+// The work of a term that is listed, against one of a dense tile; the share of values that must be equal for lists to be tried.
+constexpr double kListed = 1.5, kUsual = 0.4;
 // Up to so many features differences are squared directly: exact at any distance from the origin.
 constexpr Index kDirect = 16;
 // Norms, in the scale of the exponent, beyond which their rounding shows in an RBF value; exponents beyond which it does not.
@@ -66,19 +70,45 @@ void each_stored(const Data& X, Index i, F f) {
   X.wide ? each_stored<T, double, std::int32_t>(X, i, f) : each_stored<T, float, std::int32_t>(X, i, f);
 }
 
-std::vector<float> mean_of(const Data& X) {
+double value_at(const Data& X, Index i, Index k) {
+  const void* x = row_start(X, i);
+  return X.wide ? static_cast<const double*>(x)[k] : static_cast<const float*>(x)[k];
+}
+
+std::vector<double> mean_row(const Data& X) {
   std::vector<double> sum(X.d, 0);
   const Index used = std::min(X.n, kMeanRows);
-  for (Index r = 0; r < used; ++r) {
-    const void* x = row_start(X, r * X.n / used);  // spread over all rows
-    for (Index k = 0; k < X.d; ++k)
-      sum[k] += X.wide ? static_cast<const double*>(x)[k] : static_cast<const float*>(x)[k];
+  for (Index r = 0; r < used; ++r)  // spread over all rows
+    for (Index k = 0, i = r * X.n / used; k < X.d; ++k) sum[k] += value_at(X, i, k);
+  for (double& s : sum) s = used ? s / used : 0;
+  return sum;
+}
+
+// Where more than half of some rows of X have the same value of a feature, that value comes into `mean`. How many of all values
+// that were looked at are such ones? (Boyer and Moore's vote finds the only value that can have a majority.)
+double set_usual(const Data& X, std::vector<double>& mean) {
+  const Index used = std::min(X.n, kUsualRows);
+  std::vector<double> usual(X.d);
+  std::vector<Index> lead(X.d, 0), count(X.d, 0);
+  for (int pass = 0; pass < 2; ++pass)
+    for (Index r = 0; r < used; ++r)
+      for (Index k = 0, i = r * X.n / used; k < X.d; ++k) {
+        const double x = value_at(X, i, k);
+        if (pass == 1) {
+          count[k] += x == usual[k];
+        } else if (lead[k] == 0) {
+          usual[k] = x, lead[k] = 1;
+        } else {
+          lead[k] += x == usual[k] ? 1 : -1;
+        }
+      }
+  double total = 0;
+  for (Index k = 0; k < X.d; ++k) {
+    if (2 * count[k] <= used) continue;
+    mean[k] = usual[k];
+    total += static_cast<double>(count[k]);
   }
-  std::vector<float> mean(X.d);
-  for (Index k = 0; k < X.d; ++k) mean[k] = used ? static_cast<float>(sum[k] / used) : 0;
-  // A sum beyond float32 would turn every difference into NaN.
-  for (float& m : mean) m = std::isfinite(m) ? m : 0;
-  return mean;
+  return total / std::max(1.0, static_cast<double>(used) * X.d);
 }
 
 }  // namespace
@@ -88,7 +118,9 @@ template <class T>
 struct KernelBlocks<T>::Scratch {
   Span<const Index> cols;
   const T *packed = nullptr, *packed_norms = nullptr;  // panels and norms of the columns, in `panels` or in a Columns
-  Buffer<T> panels, col_norms, rows, row_norms, tile, mirror;
+  Buffer<T> panels, col_norms, rows, row_norms, tile, mirror, value;
+  Buffer<std::int32_t> feature;
+  std::vector<Few<T>> lists;
   std::vector<const void*> starts;
   // Sparse: the panel holds the features that occur in its columns; slot 0 is a row of zeros.
   std::vector<Index> features;        // of slots 1, 2, ...
@@ -134,7 +166,7 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
   }
   const bool moved =
       euclidean(kind) || kind == KernelKind::laplacian || (kind == KernelKind::linear && kernel.centered);
-  if (moved && !sparse()) mean_ = mean_of(A);
+  if (moved && !sparse()) set_mean();
   if (!has_norms_) return;
   norms_.resize(A.n);
   if (term_ == Term::square) return;  // the norms stay 0
@@ -145,6 +177,20 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
     squared_norms({all.data(), m}, norms_.data() + i);
   }
   for (T& norm : norms_) norm = used_norm(norm);
+}
+
+// A usual value costs few digits: with a share p > 1/2 of the rows, the mean square of what is left is at most 1/p of the variance.
+template <class T>
+void KernelBlocks<T>::set_mean() {
+  wide_mean_ = mean_row(A_);
+  if (kernel_.kind == KernelKind::rbf && term_ == Term::product) few_ = set_usual(A_, wide_mean_) > kUsual;
+  mean_.resize(A_.d);
+  for (Index k = 0; k < A_.d; ++k) {
+    mean_[k] = static_cast<float>(wide_mean_[k]);
+    // A sum beyond float32 would turn every difference into NaN.
+    if (!std::isfinite(mean_[k])) mean_[k] = 0, wide_mean_[k] = 0;
+    if (!A_.wide || !B_.wide || kernel_.kind == KernelKind::linear) wide_mean_[k] = mean_[k];
+  }
 }
 
 // f(feature, scaled value) for row i of either form, where one side is CSR.
@@ -179,7 +225,6 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
     return;
   }
   const int lanes = ops_.lanes;
-  const float* mean = mean_.empty() ? nullptr : mean_.data();
   T* panel = s.panels.get(std::min(A_.d, kFeatures) * lanes);
   T* sums = s.col_norms.get(lanes);
   s.starts.resize(lanes);
@@ -189,7 +234,7 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
       const Index count = std::min(kFeatures, A_.d - k);
       for (Index l = 0; l < lanes; ++l)
         s.starts[l] = static_cast<const char*>(row_start(A_, rows[r + std::min(l, m - 1)])) + k * (A_.wide ? 8 : 4);
-      ops_.pack(A_.wide, s.starts.data(), count, mean ? mean + k : nullptr, scale ? scale + k : nullptr, panel);
+      ops_.pack(A_.wide, s.starts.data(), count, mean_of(A_, k), scale ? scale + k : nullptr, panel);
       ops_.norms(panel, count, k > 0, sums);
     }
     std::copy(sums, sums + m, out + r);
@@ -199,7 +244,8 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
 template <class T>
 Index KernelBlocks<T>::width() const {
   if (sparse()) return ops_.sparse_lanes;
-  const Index fit = kPanelBytes / static_cast<Index>(sizeof(T)) / std::max<Index>(1, std::min(A_.d, kFeatures));
+  const Index bytes = few_ ? kListedBytes : kPanelBytes;
+  const Index fit = bytes / static_cast<Index>(sizeof(T)) / std::max<Index>(1, A_.d <= kWhole ? A_.d : kFeatures);
   return std::max<Index>(ops_.lanes, std::min(fit, kColumns) / ops_.lanes * ops_.lanes);
 }
 
@@ -207,7 +253,7 @@ template <class T>
 void KernelBlocks<T>::set_columns(Span<const Index> cols, Scratch& s) const {
   s.cols = cols;
   if (sparse()) return set_sparse_columns(s);
-  if (A_.d <= kFeatures) pack(0, A_.d, s);
+  if (A_.d <= kWhole) pack(0, A_.d, s);
 }
 
 template <class T>
@@ -224,7 +270,6 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
   const Index panels = (s.cols.size + lanes - 1) / lanes, size = (to - from) * lanes;
   T* panel = s.panels.get(panels * size);
   T* norms = s.col_norms.get(panels * lanes);
-  const float* mean = mean_.empty() ? nullptr : mean_.data() + from;
   const T* scale = scale_.empty() ? nullptr : scale_.data() + from;
   s.starts.resize(lanes);
   for (Index p = 0; p < panels; ++p) {
@@ -232,7 +277,7 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
       const Index c = std::min(p * lanes + l, s.cols.size - 1);
       s.starts[l] = static_cast<const char*>(row_start(B_, s.cols[c])) + from * (B_.wide ? 8 : 4);
     }
-    ops_.pack(B_.wide, s.starts.data(), to - from, mean, scale, panel + p * size);
+    ops_.pack(B_.wide, s.starts.data(), to - from, mean_of(B_, from), scale, panel + p * size);
     if (term_ == Term::square)
       std::fill(norms + p * lanes, norms + (p + 1) * lanes, T(0));
     else if (has_norms_)
@@ -244,32 +289,57 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
   s.packed_norms = norms;
 }
 
+// The features from..to of row i of A, as they enter the sums.
+template <class T>
+void KernelBlocks<T>::convert(Index i, Index from, Index to, T* out) const {
+  const char* x = static_cast<const char*>(row_start(A_, i)) + from * (A_.wide ? 8 : 4);
+  ops_.convert(A_.wide, x, to - from, mean_of(A_, from), scale_.empty() ? nullptr : scale_.data() + from, out);
+}
+
+// The dots of some rows with the features from..to of the columns that are packed. By lists of the values that are not 0, where
+// these are few; all rows or none, so that a list meets its part of the panels while that is in cache.
+template <class T>
+void KernelBlocks<T>::dots(Span<const Index> rows, Index from, Index to, Scratch& s, T* tile, Index ldt) const {
+  const Index d = to - from, lda = (d + 63) / 16 * 16, step = ops_.rows;
+  const int panels = static_cast<int>((s.cols.size + ops_.lanes - 1) / ops_.lanes);
+  T* a = s.rows.get(step * lda);
+  if (few_) {
+    std::int32_t* feature = s.feature.get(rows.size * lda);
+    T* value = s.value.get(rows.size * lda);
+    s.lists.resize(rows.size);
+    Index total = 0;
+    for (Index r = 0; r < rows.size; ++r) {
+      convert(rows[r], from, to, a);
+      s.lists[r] = {feature + total, value + total, ops_.few(a, d, feature + total, value + total)};
+      total += s.lists[r].n;
+    }
+    if (kListed * static_cast<double>(total) < static_cast<double>(rows.size * d))
+      return ops_.few_dots(s.lists.data(), rows.size, s.packed, panels, d, from > 0, tile, ldt);
+  }
+  for (Index r = 0; r < rows.size; r += step) {
+    const Index m = std::min(step, rows.size - r);
+    for (Index i = 0; i < m; ++i) convert(rows[r + i], from, to, a + i * lda);
+    ops_.dots(term_, a, lda, static_cast<int>(m), s.packed, panels, d, from > 0, tile + r * ldt, ldt);
+  }
+}
+
 template <class T>
 void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
-  const Index d = A_.d, step = ops_.rows, lanes = ops_.lanes;
-  const bool whole = d <= kFeatures;
-  const Index panels = (s.cols.size + lanes - 1) / lanes, ldt = panels * lanes, height = whole ? step : kRows;
-  const Index lda = (std::min(d, kFeatures) + 31) / 16 * 16;
-  T* a = s.rows.get(step * lda);
+  const Index d = A_.d, lanes = ops_.lanes, ldt = (s.cols.size + lanes - 1) / lanes * lanes;
+  const bool whole = d <= kWhole;
+  const Index height = !whole ? kRows : few_ ? kFewRows : ops_.rows;
   T* tile = s.tile.get(height * ldt);
   T* row_norms = s.row_norms.get(height);
   double far = 0;
   for (Index r0 = 0; r0 < rows.size; r0 += height) {
     const Index m = std::min(height, rows.size - r0);
-    for (Index k = 0; k == 0 || k < d; k += kFeatures) {
-      const Index count = std::min(kFeatures, d - k);
-      if (!whole) pack(k, k + count, s);
-      for (Index r = 0; r < m; r += step) {
-        const Index rest = std::min(step, m - r);
-        for (Index i = 0; i < rest; ++i) {
-          const char* x = static_cast<const char*>(row_start(A_, rows[r0 + r + i])) + k * (A_.wide ? 8 : 4);
-          ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k,
-                       scale_.empty() ? nullptr : scale_.data() + k, a + i * lda);
-        }
-        ops_.dots(term_, a, lda, static_cast<int>(rest), s.packed, static_cast<int>(panels), count, k > 0,
-                  tile + r * ldt, ldt);
-      }
-    }
+    Index k = 0;
+    do {
+      const Index end = whole ? d : std::min(k + kFeatures, d);
+      if (!whole) pack(k, end, s);
+      dots(rows.sub(r0, r0 + m), k, end, s, tile, ldt);
+      k = end;
+    } while (k < d);
     if (has_norms_)
       for (Index r = 0; r < m; ++r) row_norms[r] = norms_[rows[r0 + r]];
     ops_.finish(formula_, tile, ldt, m, s.cols.size, row_norms, s.packed_norms, out + r0 * ldo, ldo);
@@ -491,7 +561,7 @@ typename KernelBlocks<T>::Columns KernelBlocks<T>::columns(std::vector<Index> li
   Columns columns;
   columns.list = std::move(list);
   const Index n = static_cast<Index>(columns.list.size()), lanes = ops_.lanes, padded = (n + lanes - 1) / lanes * lanes;
-  const bool plain = kernel_.kind != KernelKind::precomputed && !serial() && !sparse() && A_.d <= kFeatures;
+  const bool plain = kernel_.kind != KernelKind::precomputed && !serial() && !sparse() && A_.d <= kWhole;
   if (!plain || static_cast<double>(padded) * (A_.d + 1) * sizeof(T) > bytes) return columns;
   columns.panels.resize(static_cast<std::size_t>(padded * A_.d));
   columns.norms.resize(padded);
