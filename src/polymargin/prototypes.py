@@ -129,7 +129,9 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         coef = self.dual_coef_
         if sp.issparse(coef):  # of millions of rows, only those that have something
             filled = np.flatnonzero(coef.indptr[1:] > coef.indptr[:-1])
-            squares = np.add.reduceat((coef.data * errors[coef.indices]) ** 2, coef.indptr[filled]) if len(filled) else 0.0
+            squares = (
+                np.add.reduceat((coef.data * errors[coef.indices]) ** 2, coef.indptr[filled]) if len(filled) else 0.0
+            )
         else:
             squares = coef**2 @ errors**2
         return "float64" if 10 * np.sqrt(np.max(squares)) > self.tol * abs(self.rho_) else "float32"
