@@ -2,6 +2,15 @@
 //
 // A panel holds `lanes` rows of data feature by feature, panel[k * lanes + l]: its vectors run over rows, so the sum
 // over features is sequential in every lane. The other side of a tile is plain rows, whose values are broadcast.
+//
+// Why not BLAS: its sums depend on the shape of the block, so that K would not be symmetric and a score would change with the batch,
+// and it is no faster. Blocks of 512 x 256 values on one AVX2 core (Zen 3), packing included, GFLOP/s here / OpenBLAS's gemm:
+//
+//   features      5      10      36      60     180     784    2000
+//   float32   36/38   52/55   77/80   85/86   95/93   95/89   84/86
+//   float64   23/23   30/28   40/40   43/42   44/46   41/43   34/37
+//
+// An RBF value takes 0.3 ns (float32) or 1.0 ns (float64) more than its dot.
 #pragma once
 #include <cstdint>
 

@@ -26,16 +26,18 @@ def openmp() -> threadpoolctl.ThreadpoolController:
 
 
 def threads(n_jobs: int | None, work: float = math.inf) -> int:
-    """Threads to use: a positive number as given, -1 all cores, -2 all but one; 1 for less `work` than pays for them.
+    """Threads to use: a positive number as given, -1 all cores, -2 all but one, 1 for less `work` than pays for more.
 
     None is all cores of the process (its affinity mask and container quota), fewer where OMP_NUM_THREADS or
     threadpoolctl ask for fewer, and 1 in a joblib worker, whose siblings use the other cores.
     """
-    if work < SERIAL:
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    if work < SERIAL:  # then nobody is asked how many there are
         return 1
     cores = joblib.cpu_count()
     if n_jobs is not None:
-        return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+        return max(1, cores + 1 + int(n_jobs))
     if get_active_backend()[0].nesting_level:
         return 1
     limits = [lib["num_threads"] for lib in openmp().info()]
