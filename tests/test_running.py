@@ -264,7 +264,7 @@ def test_nothing_is_asked_for_little_work(monkeypatch):
         with pytest.raises(Asked):
             machine.fit(*large)
     with pytest.raises(Asked):
-        machine.predict(large[0])
+        machine.predict(np.repeat(X, 200, axis=0))
     with pytest.raises(ValueError, match="memory expected"):
         PairwiseSVC(memory="a lot").fit(X, y)
 

@@ -15,7 +15,7 @@ import threadpoolctl
 from joblib.parallel import get_active_backend
 
 LEAST = 64 * 10**6  # bytes that "auto" allows in any case
-SERIAL = 500_000  # multiply-adds of a score, as in core/expansion.cpp, under which the core starts no threads
+SERIAL = 4e6  # multiply-adds, some tenths of a millisecond: to start threads for fewer takes as long
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -70,7 +70,7 @@ def budget(memory: str | float, needed: float = math.inf) -> int:
 def fit_resources(estimator: Any, X: Any) -> tuple[int, int]:
     """Threads and bytes for a fit of the rows X: all rows may be support vectors, and kernel values be kept twice."""
     n, d = X.shape
-    return threads(estimator.n_jobs, n * n * (d + 16.0) / 4), budget(estimator.memory, 4 * gram_bytes(n))
+    return threads(estimator.n_jobs, 2.0 * n * n * (d + 16)), budget(estimator.memory, 4 * gram_bytes(n))
 
 
 def out_of_memory(estimator: Any, X: Any, error: MemoryError) -> MemoryError:
