@@ -5,97 +5,30 @@
 #include <limits>
 #include <stdexcept>
 
+#include "kernel_scratch.hpp"
+
 namespace polymargin {
 namespace {
 
-constexpr Index kFeatures = 1024;         // features in a panel; longer rows are summed panel after panel
+constexpr Index kWhole = 1024;            // features that a panel may have; longer rows are summed panel after panel,
+constexpr Index kFeatures = 512;          // of so many features each
 constexpr Index kPanelBytes = 512 << 10;  // all panels of a tile, to stay in L2
+constexpr Index kListedBytes = 1 << 20;   // the same for rows that are lists, which take a part of the panels at a time
 constexpr Index kColumns = 256;           // columns of a tile at most
 constexpr Index kRows = 256;              // rows of a tile that waits in memory: long rows, and the Gram's mirror
 constexpr Index kTaskRows = 512;          // rows a thread computes per packing of the columns
 constexpr double kSerial = 500000;        // multiplications under which threads cost more than they bring
-constexpr Index kMapped = 1 << 22;        // features that a table feature -> slot may have (16 MB)
-constexpr Index kMeanRows = 1024;
+// The work of a term that is listed, against one of a dense tile.
+constexpr double kListed = 1.5;
 // Up to so many features differences are squared directly: exact at any distance from the origin.
 constexpr Index kDirect = 16;
-// Norms, in the scale of the exponent, beyond which their rounding shows in an RBF value; exponents beyond which it does not.
-constexpr double kFar = 256, kVanished = 45;
-
-bool euclidean(KernelKind kind) { return kind == KernelKind::rbf || kind == KernelKind::sqeuclidean; }
 
 Term term_of(KernelKind kind, const Data& A, const Data& B) {
   if (kind == KernelKind::laplacian) return Term::distance;
   return euclidean(kind) && A.d <= kDirect && !A.sparse() && !B.sparse() ? Term::square : Term::product;
 }
 
-// Room for n values of T from a 64-byte boundary on; what it held before is lost when it grows.
-template <class T>
-class Buffer {
- public:
-  T* get(Index n) {
-    const std::size_t need = static_cast<std::size_t>(n) + 64 / sizeof(T);
-    if (room_.size() < need) room_ = std::vector<T>(need);
-    const auto address = reinterpret_cast<std::uintptr_t>(room_.data());
-    return room_.data() + (64 - address % 64) % 64 / sizeof(T);
-  }
-
- private:
-  std::vector<T> room_;
-};
-
-const void* row_start(const Data& X, Index i) {
-  const Index bytes = i * X.stride * (X.wide ? 8 : 4);
-  return static_cast<const char*>(X.x) + bytes;
-}
-Index index_at(const void* p, bool wide, Index i) {
-  return wide ? static_cast<const std::int64_t*>(p)[i] : static_cast<const std::int32_t*>(p)[i];
-}
-
-// f(feature, value as T) for the stored values of row i of a CSR matrix, in the order of the features.
-template <class T, class S, class J, class F>
-void each_stored(const Data& X, Index i, F f) {
-  const J* indptr = static_cast<const J*>(X.indptr);
-  const J* indices = static_cast<const J*>(X.indices);
-  const S* values = static_cast<const S*>(X.values);
-  for (Index p = indptr[i]; p < indptr[i + 1]; ++p) f(static_cast<Index>(indices[p]), static_cast<T>(values[p]));
-}
-template <class T, class F>
-void each_stored(const Data& X, Index i, F f) {
-  if (X.wide_index)
-    return X.wide ? each_stored<T, double, std::int64_t>(X, i, f) : each_stored<T, float, std::int64_t>(X, i, f);
-  X.wide ? each_stored<T, double, std::int32_t>(X, i, f) : each_stored<T, float, std::int32_t>(X, i, f);
-}
-
-std::vector<float> mean_of(const Data& X) {
-  std::vector<double> sum(X.d, 0);
-  const Index used = std::min(X.n, kMeanRows);
-  for (Index r = 0; r < used; ++r) {
-    const void* x = row_start(X, r * X.n / used);  // spread over all rows
-    for (Index k = 0; k < X.d; ++k)
-      sum[k] += X.wide ? static_cast<const double*>(x)[k] : static_cast<const float*>(x)[k];
-  }
-  std::vector<float> mean(X.d);
-  for (Index k = 0; k < X.d; ++k) mean[k] = used ? static_cast<float>(sum[k] / used) : 0;
-  // A sum beyond float32 would turn every difference into NaN.
-  for (float& m : mean) m = std::isfinite(m) ? m : 0;
-  return mean;
-}
-
 }  // namespace
-
-// What one thread needs while it computes a tile. It lives as long as the thread: small blocks allocate nothing.
-template <class T>
-struct KernelBlocks<T>::Scratch {
-  Span<const Index> cols;
-  const T *packed = nullptr, *packed_norms = nullptr;  // panels and norms of the columns, in `panels` or in a Columns
-  Buffer<T> panels, col_norms, rows, row_norms, tile, mirror;
-  std::vector<const void*> starts;
-  // Sparse: the panel holds the features that occur in its columns; slot 0 is a row of zeros.
-  std::vector<Index> features;        // of slots 1, 2, ...
-  std::vector<std::int32_t> slot_of;  // feature -> slot, or 0
-  std::vector<std::int32_t> slots;    // one row against the panel: slots and values
-  std::vector<T> values;
-};
 
 template <class T>
 typename KernelBlocks<T>::Scratch& KernelBlocks<T>::scratch() {
@@ -134,7 +67,7 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
   }
   const bool moved =
       euclidean(kind) || kind == KernelKind::laplacian || (kind == KernelKind::linear && kernel.centered);
-  if (moved && !sparse()) mean_ = mean_of(A);
+  if (moved && !sparse()) set_mean();
   if (!has_norms_) return;
   norms_.resize(A.n);
   if (term_ == Term::square) return;  // the norms stay 0
@@ -145,18 +78,6 @@ KernelBlocks<T>::KernelBlocks(const Data& A, const Data& B, const Kernel& kernel
     squared_norms({all.data(), m}, norms_.data() + i);
   }
   for (T& norm : norms_) norm = used_norm(norm);
-}
-
-// f(feature, scaled value) for row i of either form, where one side is CSR.
-template <class T>
-template <class F>
-void KernelBlocks<T>::each_value(const Data& X, Index i, Scratch& s, F f) const {
-  const T* scale = scale_.empty() ? nullptr : scale_.data();
-  auto scaled = [&](Index k, T x) { f(k, x * (scale ? scale[k] : uniform_)); };
-  if (X.sparse()) return each_stored<T>(X, i, scaled);
-  T* x = s.rows.get(X.d);
-  ops_.convert(X.wide, row_start(X, i), X.d, nullptr, nullptr, x);
-  for (Index k = 0; k < X.d; ++k) scaled(k, x[k]);
 }
 
 template <class T>
@@ -179,7 +100,6 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
     return;
   }
   const int lanes = ops_.lanes;
-  const float* mean = mean_.empty() ? nullptr : mean_.data();
   T* panel = s.panels.get(std::min(A_.d, kFeatures) * lanes);
   T* sums = s.col_norms.get(lanes);
   s.starts.resize(lanes);
@@ -189,7 +109,7 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
       const Index count = std::min(kFeatures, A_.d - k);
       for (Index l = 0; l < lanes; ++l)
         s.starts[l] = static_cast<const char*>(row_start(A_, rows[r + std::min(l, m - 1)])) + k * (A_.wide ? 8 : 4);
-      ops_.pack(A_.wide, s.starts.data(), count, mean ? mean + k : nullptr, scale ? scale + k : nullptr, panel);
+      ops_.pack(A_.wide, s.starts.data(), count, mean_of(A_, k), scale ? scale + k : nullptr, panel);
       ops_.norms(panel, count, k > 0, sums);
     }
     std::copy(sums, sums + m, out + r);
@@ -199,7 +119,8 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
 template <class T>
 Index KernelBlocks<T>::width() const {
   if (sparse()) return ops_.sparse_lanes;
-  const Index fit = kPanelBytes / static_cast<Index>(sizeof(T)) / std::max<Index>(1, std::min(A_.d, kFeatures));
+  const Index bytes = few_ ? kListedBytes : kPanelBytes;
+  const Index fit = bytes / static_cast<Index>(sizeof(T)) / std::max<Index>(1, A_.d <= kWhole ? A_.d : kFeatures);
   return std::max<Index>(ops_.lanes, std::min(fit, kColumns) / ops_.lanes * ops_.lanes);
 }
 
@@ -207,7 +128,7 @@ template <class T>
 void KernelBlocks<T>::set_columns(Span<const Index> cols, Scratch& s) const {
   s.cols = cols;
   if (sparse()) return set_sparse_columns(s);
-  if (A_.d <= kFeatures) pack(0, A_.d, s);
+  if (A_.d <= kWhole) pack(0, A_.d, s);
 }
 
 template <class T>
@@ -224,7 +145,6 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
   const Index panels = (s.cols.size + lanes - 1) / lanes, size = (to - from) * lanes;
   T* panel = s.panels.get(panels * size);
   T* norms = s.col_norms.get(panels * lanes);
-  const float* mean = mean_.empty() ? nullptr : mean_.data() + from;
   const T* scale = scale_.empty() ? nullptr : scale_.data() + from;
   s.starts.resize(lanes);
   for (Index p = 0; p < panels; ++p) {
@@ -232,7 +152,7 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
       const Index c = std::min(p * lanes + l, s.cols.size - 1);
       s.starts[l] = static_cast<const char*>(row_start(B_, s.cols[c])) + from * (B_.wide ? 8 : 4);
     }
-    ops_.pack(B_.wide, s.starts.data(), to - from, mean, scale, panel + p * size);
+    ops_.pack(B_.wide, s.starts.data(), to - from, mean_of(B_, from), scale, panel + p * size);
     if (term_ == Term::square)
       std::fill(norms + p * lanes, norms + (p + 1) * lanes, T(0));
     else if (has_norms_)
@@ -244,185 +164,63 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
   s.packed_norms = norms;
 }
 
+// The features from..to of row i of A, as they enter the sums.
+template <class T>
+void KernelBlocks<T>::convert(Index i, Index from, Index to, T* out) const {
+  const char* x = static_cast<const char*>(row_start(A_, i)) + from * (A_.wide ? 8 : 4);
+  ops_.convert(A_.wide, x, to - from, mean_of(A_, from), scale_.empty() ? nullptr : scale_.data() + from, out);
+}
+
+// The dots of some rows with the features from..to of the columns that are packed. By lists of the values that are not 0, where
+// these are few; all rows or none, so that a list meets its part of the panels while that is in cache.
+template <class T>
+void KernelBlocks<T>::dots(Span<const Index> rows, Index from, Index to, Scratch& s, T* tile, Index ldt) const {
+  const Index d = to - from, lda = (d + 63) / 16 * 16, step = ops_.rows;
+  const int panels = static_cast<int>((s.cols.size + ops_.lanes - 1) / ops_.lanes);
+  T* a = s.rows.get(step * lda);
+  if (few_) {
+    std::int32_t* feature = s.feature.get(rows.size * lda);
+    T* value = s.value.get(rows.size * lda);
+    s.lists.resize(rows.size);
+    Index total = 0;
+    for (Index r = 0; r < rows.size; ++r) {
+      convert(rows[r], from, to, a);
+      s.lists[r] = {feature + total, value + total, ops_.few(a, d, feature + total, value + total)};
+      total += s.lists[r].n;
+    }
+    if (kListed * static_cast<double>(total) < static_cast<double>(rows.size * d))
+      return ops_.few_dots(s.lists.data(), rows.size, s.packed, panels, d, from > 0, tile, ldt);
+  }
+  for (Index r = 0; r < rows.size; r += step) {
+    const Index m = std::min(step, rows.size - r);
+    for (Index i = 0; i < m; ++i) convert(rows[r + i], from, to, a + i * lda);
+    ops_.dots(term_, a, lda, static_cast<int>(m), s.packed, panels, d, from > 0, tile + r * ldt, ldt);
+  }
+}
+
 template <class T>
 void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
-  const Index d = A_.d, step = ops_.rows, lanes = ops_.lanes;
-  const bool whole = d <= kFeatures;
-  const Index panels = (s.cols.size + lanes - 1) / lanes, ldt = panels * lanes, height = whole ? step : kRows;
-  const Index lda = (std::min(d, kFeatures) + 31) / 16 * 16;
-  T* a = s.rows.get(step * lda);
+  const Index d = A_.d, lanes = ops_.lanes, ldt = (s.cols.size + lanes - 1) / lanes * lanes;
+  const bool whole = d <= kWhole;
+  const Index height = !whole ? kRows : few_ ? kFewRows : ops_.rows;
   T* tile = s.tile.get(height * ldt);
   T* row_norms = s.row_norms.get(height);
   double far = 0;
   for (Index r0 = 0; r0 < rows.size; r0 += height) {
     const Index m = std::min(height, rows.size - r0);
-    for (Index k = 0; k == 0 || k < d; k += kFeatures) {
-      const Index count = std::min(kFeatures, d - k);
-      if (!whole) pack(k, k + count, s);
-      for (Index r = 0; r < m; r += step) {
-        const Index rest = std::min(step, m - r);
-        for (Index i = 0; i < rest; ++i) {
-          const char* x = static_cast<const char*>(row_start(A_, rows[r0 + r + i])) + k * (A_.wide ? 8 : 4);
-          ops_.convert(A_.wide, x, count, mean_.empty() ? nullptr : mean_.data() + k,
-                       scale_.empty() ? nullptr : scale_.data() + k, a + i * lda);
-        }
-        ops_.dots(term_, a, lda, static_cast<int>(rest), s.packed, static_cast<int>(panels), count, k > 0,
-                  tile + r * ldt, ldt);
-      }
-    }
+    Index k = 0;
+    do {
+      const Index end = whole ? d : std::min(k + kFeatures, d);
+      if (!whole) pack(k, end, s);
+      dots(rows.sub(r0, r0 + m), k, end, s, tile, ldt);
+      k = end;
+    } while (k < d);
     if (has_norms_)
       for (Index r = 0; r < m; ++r) row_norms[r] = norms_[rows[r0 + r]];
     ops_.finish(formula_, tile, ldt, m, s.cols.size, row_norms, s.packed_norms, out + r0 * ldo, ldo);
     if (r0 == 0) far = farthest(s.packed_norms, s.cols.size);
     for (Index r = 0; r < m; ++r)
       mend(rows[r0 + r], row_norms[r], tile + r * ldt, s.packed_norms, far, s.cols, out + (r0 + r) * ldo);
-  }
-}
-
-// ---- CSR rows, on one side or both ----
-
-// A panel of the columns that holds only the features that occur in them.
-template <class T>
-void KernelBlocks<T>::set_sparse_columns(Scratch& s) const {
-  const Index lanes = ops_.sparse_lanes, d = B_.d;
-  const bool mapped = d <= kMapped;
-  for (Index k : s.features)
-    if (k < static_cast<Index>(s.slot_of.size())) s.slot_of[k] = 0;
-  s.features.clear();
-  if (mapped && static_cast<Index>(s.slot_of.size()) < d) s.slot_of.resize(d, 0);
-  if (B_.sparse()) {
-    for (Index c = 0; c < s.cols.size; ++c)
-      each_stored<T>(B_, s.cols[c], [&](Index k, T) {
-        if (mapped && s.slot_of[k]) return;
-        s.features.push_back(k);
-        if (mapped) s.slot_of[k] = 1;
-      });
-    if (term_ == Term::distance || !mapped) {
-      std::sort(s.features.begin(), s.features.end());
-      s.features.erase(std::unique(s.features.begin(), s.features.end()), s.features.end());
-    }
-  } else {
-    for (Index k = 0; k < d; ++k) s.features.push_back(k);
-  }
-  const Index used = static_cast<Index>(s.features.size());
-  if (mapped)
-    for (Index q = 0; q < used; ++q) s.slot_of[s.features[q]] = static_cast<std::int32_t>(q + 1);
-
-  T* panel = s.panels.get((used + 1) * lanes);
-  T* norms = s.col_norms.get(lanes);
-  std::fill(panel, panel + (used + 1) * lanes, T(0));
-  std::fill(norms, norms + lanes, T(0));
-  for (Index c = 0; c < s.cols.size; ++c) {
-    s.values.clear();
-    each_value(B_, s.cols[c], s, [&](Index k, T x) {
-      const Index q =
-          mapped ? s.slot_of[k] : std::lower_bound(s.features.begin(), s.features.end(), k) - s.features.begin() + 1;
-      panel[q * lanes + c] = x;
-      if (has_norms_) s.values.push_back(x);
-    });
-    if (has_norms_) norms[c] = used_norm(ops_.norm(s.values.data(), static_cast<Index>(s.values.size())));
-  }
-}
-
-template <class T>
-void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
-  const Index lanes = ops_.sparse_lanes, d = A_.d, used = static_cast<Index>(s.features.size());
-  const bool mapped = d <= kMapped;
-  const T* panel = s.panels.get((used + 1) * lanes);
-  T* tile = s.tile.get(lanes);
-  T* col_norms = s.col_norms.get(lanes);
-  const double far = farthest(col_norms, s.cols.size);
-
-  auto slot = [&](Index k) -> std::int32_t {
-    if (mapped) return s.slot_of[k];
-    const auto at = std::lower_bound(s.features.begin(), s.features.end(), k);
-    return at != s.features.end() && *at == k ? static_cast<std::int32_t>(at - s.features.begin() + 1) : 0;
-  };
-  for (Index r = 0; r < rows.size; ++r) {
-    Index n = 0, next = 0;  // next: first feature of the panel not yet in the list (l1)
-    auto add = [&](std::int32_t q, T x) {
-      s.slots[n] = q;
-      s.values[n] = x;
-      ++n;
-    };
-    // Dots need the features that both have; distances all that either has, in order.
-    auto put = [&](Index k, T x) {
-      if (term_ == Term::distance) {
-        for (; next < used && s.features[next] < k; ++next) add(static_cast<std::int32_t>(next + 1), 0);
-        const bool both = next < used && s.features[next] == k;
-        add(both ? static_cast<std::int32_t>(++next) : 0, x);
-      } else {
-        const std::int32_t q = slot(k);
-        s.slots[n] = q;
-        s.values[n] = x;
-        n += q > 0;
-      }
-    };
-    const Index i = rows[r];
-    const Index stored =
-        A_.sparse() ? index_at(A_.indptr, A_.wide_index, i + 1) - index_at(A_.indptr, A_.wide_index, i) : d;
-    if (static_cast<Index>(s.slots.size()) < stored + used + 1) s.slots.resize(stored + used + 1);
-    if (s.values.size() < s.slots.size()) s.values.resize(s.slots.size());
-    each_value(A_, i, s, put);
-    if (term_ == Term::distance)
-      for (; next < used; ++next) add(static_cast<std::int32_t>(next + 1), 0);
-    ops_.sparse_dots(term_, s.slots.data(), s.values.data(), n, panel, tile);
-    const T norm = has_norms_ ? norms_[i] : 0;
-    ops_.finish(formula_, tile, lanes, 1, s.cols.size, &norm, col_norms, out + r * ldo, ldo);
-    mend(i, norm, tile, col_norms, far, s.cols, out + r * ldo);
-  }
-}
-
-// ---- pairs far from the origin ----
-
-// sum_k gamma_k (a_k - b_k)^2 of row i of A and row j of B, of whatever form, feature by feature.
-template <class T>
-double KernelBlocks<T>::exponent(Index i, Index j) const {
-  struct Cursor {
-    const Data& X;
-    Index row, at, end;
-    Cursor(const Data& data, Index r)
-        : X(data),
-          row(r),
-          at(X.sparse() ? index_at(X.indptr, X.wide_index, r) : 0),
-          end(X.sparse() ? index_at(X.indptr, X.wide_index, r + 1) : X.d) {}
-    Index feature() const { return at == end ? X.d : X.sparse() ? index_at(X.indices, X.wide_index, at) : at; }
-    double take(Index k) {
-      if (feature() != k) return 0;
-      const void* x = X.sparse() ? X.values : row_start(X, row);
-      const Index p = at++;
-      return X.wide ? static_cast<const double*>(x)[p] : static_cast<const float*>(x)[p];
-    }
-  } a(A_, i), b(B_, j);
-  double sum = 0;
-  for (Index k = std::min(a.feature(), b.feature()); k < A_.d; k = std::min(a.feature(), b.feature())) {
-    const double gap = a.take(k) - b.take(k);
-    sum += (kernel_.gammas.empty() ? kernel_.gamma : kernel_.gammas[k]) * gap * gap;
-  }
-  return sum;
-}
-
-// The largest norm of the columns, where it matters.
-template <class T>
-double KernelBlocks<T>::farthest(const T* col_norms, Index n) const {
-  if (kernel_.kind != KernelKind::rbf || term_ == Term::square) return -std::numeric_limits<double>::infinity();
-  T most = 0;
-  for (Index c = 0; c < n; ++c) most = std::max(most, col_norms[c]);
-  return most;
-}
-
-// Norms and dots leave nothing of a distance that is small beside the norms: such RBF values are made from differences. Which
-// ones depends on the pair alone.
-template <class T>
-void KernelBlocks<T>::mend(Index i, T row_norm, const T* dots, const T* col_norms, double farthest,
-                           Span<const Index> cols, T* out) const {
-  if (!(double(row_norm) + farthest > kFar)) return;
-  for (Index c = 0; c < cols.size; ++c) {
-    const double norms = double(row_norm) + double(col_norms[c]);
-    if (norms <= kFar) continue;
-    const double doubt = 16 * norms * double(std::numeric_limits<T>::epsilon());
-    if (norms - 2 * double(dots[c]) - doubt > kVanished) continue;
-    out[c] = static_cast<T>(std::exp(-exponent(i, cols[c]))) + formula_.offset;
   }
 }
 
@@ -491,7 +289,7 @@ typename KernelBlocks<T>::Columns KernelBlocks<T>::columns(std::vector<Index> li
   Columns columns;
   columns.list = std::move(list);
   const Index n = static_cast<Index>(columns.list.size()), lanes = ops_.lanes, padded = (n + lanes - 1) / lanes * lanes;
-  const bool plain = kernel_.kind != KernelKind::precomputed && !serial() && !sparse() && A_.d <= kFeatures;
+  const bool plain = kernel_.kind != KernelKind::precomputed && !serial() && !sparse() && A_.d <= kWhole;
   if (!plain || static_cast<double>(padded) * (A_.d + 1) * sizeof(T) > bytes) return columns;
   columns.panels.resize(static_cast<std::size_t>(padded * A_.d));
   columns.norms.resize(padded);

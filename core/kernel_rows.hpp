@@ -59,12 +59,19 @@ class KernelBlocks {
   struct Scratch;
   static Scratch& scratch();
 
+  void set_mean();
+  const void* mean_of(const Data& X, Index k) const {
+    if (mean_.empty()) return nullptr;
+    return X.wide ? static_cast<const void*>(wide_mean_.data() + k) : mean_.data() + k;
+  }
   bool sparse() const { return A_.sparse() || B_.sparse(); }
   bool little(Index rows, Index cols) const;
   void set_columns(Span<const Index> cols, Scratch& s) const;                 // at most width()
   void compute(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;  // rows against the columns set last
   void pack(Index from, Index to, Scratch& s) const;
   void dense_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;
+  void convert(Index i, Index from, Index to, T* out) const;
+  void dots(Span<const Index> rows, Index from, Index to, Scratch& s, T* tile, Index ldt) const;
   void set_sparse_columns(Scratch& s) const;
   void sparse_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const;
   template <class F>
@@ -84,8 +91,11 @@ class KernelBlocks {
   Formula<T> formula_;
   Term term_;
   bool has_norms_;
-  std::vector<float>
-      mean_;  // of some rows of A, taken off all rows where only differences matter (rounding errors shrink)
+  // Of some rows of A, taken off all rows where only differences matter (rounding errors shrink), or where most rows of A have the
+  // same value of a feature, that value. For float32 and for float64 rows, equal unless all rows are float64.
+  std::vector<float> mean_;
+  std::vector<double> wide_mean_;
+  bool few_ = false;      // many values are 0 then: products with them are left out
   std::vector<T> scale_;  // rbf: sqrt(gamma) per feature, so that the squared distance is the exponent
   T uniform_ = 1;         // the same where CSR rows meet one gamma: they may have more features than memory
   std::vector<T> norms_;  // of all rows of A: squared length (rbf) or inverse length (cosine)

@@ -1,62 +1,9 @@
-// Compiled once per instruction set with VECTOR_BYTES set; only plain functions in a namespace of its own, no STL, so that no
-// inline function of another file is ever taken from here.
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
+// The solvers' passes, see vector.inl.
 #include "steps.hpp"
+#include "vector.inl"
 
 namespace polymargin {
 namespace POLYMARGIN_ISA {
-
-template <class T>
-struct Lanes;
-template <>
-struct Lanes<float> {
-  typedef float V __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
-  typedef std::int32_t I __attribute__((vector_size(VECTOR_BYTES)));
-  typedef std::int32_t Int;
-};
-template <>
-struct Lanes<double> {
-  typedef double V __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
-  typedef std::int64_t I __attribute__((vector_size(VECTOR_BYTES)));
-  typedef std::int64_t Int;
-};
-
-template <class T>
-using V = typename Lanes<T>::V;
-template <class T>
-using I = typename Lanes<T>::I;
-template <class T>
-constexpr int W = VECTOR_BYTES / sizeof(T);
-
-template <class T>
-inline V<T> load(const T* p) {
-  return *reinterpret_cast<const V<T>*>(p);
-}
-template <class T>
-inline void store(T* p, V<T> v) {
-  *reinterpret_cast<V<T>*>(p) = v;
-}
-template <class T>
-inline V<T> all(T x) {
-  return x - V<T>{};
-}
-template <class T>
-inline V<T> vmax(V<T> a, V<T> b) {
-  return a > b ? a : b;
-}
-template <class T>
-inline V<T> vmin(V<T> a, V<T> b) {
-  return a < b ? a : b;
-}
-template <class T>
-inline I<T> iota() {
-  I<T> v;
-  for (int l = 0; l < W<T>; ++l) v[l] = l;
-  return v;
-}
 
 // The best lane; the smaller index wins a tie, so that the choice does not depend on the vector width.
 template <class T>
@@ -203,14 +150,11 @@ Range pair_step(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down,
   return range;
 }
 
-typedef double D8 __attribute__((vector_size(64), aligned(8), may_alias));
-typedef float F8 __attribute__((vector_size(32), aligned(4), may_alias));
-inline D8 wide8(const double* p) { return *reinterpret_cast<const D8*>(p); }
-#if defined(__AVX512F__)  // GCC would convert by halves
-inline D8 wide8(const float* p) { return (D8)_mm512_cvtps_pd(_mm256_loadu_ps(p)); }
-#else
-inline D8 wide8(const float* p) { return __builtin_convertvector(*reinterpret_cast<const F8*>(p), D8); }
-#endif
+typedef Pack<double, 8>::V D8;
+template <class T>
+INLINE D8 wide8(const T* p) {
+  return widened<8>(p);
+}
 
 template <class T>
 void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G) {
@@ -222,7 +166,7 @@ void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begi
     for (; k + 8 <= end; k += 8) {
       D8 g = wide8(G + k), h = D8{};
       for (int j = 0; j < 8; j += 2) g += q[j] * wide8(p[j] + k), h += q[j + 1] * wide8(p[j + 1] + k);
-      *reinterpret_cast<D8*>(G + k) = g + h;
+      store_pack<8>(G + k, g + h);
     }
     for (; k < end; ++k)
       for (int j = 0; j < 8; ++j) G[k] += q[j] * p[j][k];
@@ -233,7 +177,7 @@ void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begi
     Index k = begin;
     for (; k + 8 <= end; k += 8) {
       D8 g = wide8(G + k) + ca * wide8(a + k) + cb * wide8(b + k) + cc * wide8(c + k) + cd * wide8(d + k);
-      *reinterpret_cast<D8*>(G + k) = g;
+      store_pack<8>(G + k, g);
     }
     for (; k < end; ++k) G[k] += ca * a[k] + cb * b[k] + cc * c[k] + cd * d[k];
   }

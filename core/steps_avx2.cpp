@@ -1,6 +1,5 @@
 // The solvers' passes with 256-bit vectors; compiled with -mavx2 -mfma.
 #if defined(__x86_64__)
-#define POLYMARGIN_ISA avx2
 #define VECTOR_BYTES 32
 #include "steps.inl"
 #endif

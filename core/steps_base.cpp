@@ -1,7 +1,6 @@
 // The solvers' passes for any processor, and the choice of the table.
 #include "simd.hpp"
 
-#define POLYMARGIN_ISA base
 #define VECTOR_BYTES 16
 #include "steps.inl"
 

@@ -21,14 +21,11 @@ namespace polymargin {
 
 class Team {
  public:
-  // More threads than the machine runs at once, or than the system gives, are of no use: then there are fewer.
-  explicit Team(int threads) {
+  // More threads than the machine runs at once, or than the system gives, are of no use: then there are fewer. They are started
+  // when there is work for them: most fits and predictions of a hundred rows have none.
+  explicit Team(int threads) : size_(threads) {
     if (threads < 1) throw std::invalid_argument("n_jobs must be at least 1, got " + std::to_string(threads));
-    threads = std::min(threads, std::max(64, static_cast<int>(std::thread::hardware_concurrency())));
-    try {
-      for (int k = 1; k < threads; ++k) helpers_.emplace_back([this] { help(); });
-    } catch (const std::system_error&) {
-    }
+    size_ = std::min(threads, std::max(64, static_cast<int>(std::thread::hardware_concurrency())));
   }
   ~Team() {
     {
@@ -42,10 +39,11 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  int size() const { return 1 + static_cast<int>(helpers_.size()); }
+  int size() const { return size_; }
 
   // task(0), ..., task(n - 1), each once, by whoever is free; the first exception is thrown again here. Not reentrant.
   void run(Index n, const std::function<void(Index)>& task) {
+    if (n > 1 && size_ > 1 && helpers_.empty()) start();
     if (helpers_.empty() || n < 2) {
       for (Index k = 0; k < n; ++k) task(k);
       return;
@@ -65,6 +63,14 @@ class Team {
   }
 
  private:
+  void start() {
+    try {
+      for (int k = 1; k < size_; ++k) helpers_.emplace_back([this] { help(); });
+    } catch (const std::system_error&) {
+    }
+    size_ = 1 + static_cast<int>(helpers_.size());
+  }
+
   void work(std::unique_lock<std::mutex>& lock) {
     while (task_ && next_ < n_) {
       const Index k = next_++;
@@ -113,6 +119,7 @@ class Team {
   int busy_ = 0;
   bool quit_ = false;
   std::exception_ptr error_;
+  int size_;  // with the caller
   std::vector<std::thread> helpers_;
 };
 

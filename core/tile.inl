@@ -1,58 +1,23 @@
-// The functions of TileOps, written once with vector extensions and compiled once per instruction set. The including
-// file defines POLYMARGIN_ISA (a namespace), VECTOR_BYTES and TILE_ROWS. No STL here: see tile.hpp.
-//
-// Registers: TILE_ROWS x 2 accumulators, two vectors of the panel and one broadcast value must fit.
+// The functions of TileOps, written once and compiled once per instruction set, see vector.inl.
+#include "tile.hpp"
+#include "tile_pack.inl"
+#include "vector.inl"
 
 namespace polymargin {
 namespace POLYMARGIN_ISA {
 namespace {
 
-#define INLINE inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-constexpr int kPairs = 2;  // vectors in a row of a panel
+// Rows that a call of `dots` takes: their sums, two vectors of a panel and a broadcast value fill the registers. AVX-512 has 32.
+constexpr int kRows = VECTOR_BYTES == 64 ? 12 : VECTOR_BYTES == 32 ? 6 : 4;
 constexpr int kSparseVectors = 4;
+constexpr int kPanels =
+    4;  // that one row of few features meets at once: as many sums as hide the latency of an addition
+constexpr Index kNear = 48 << 10;  // bytes of panels that are passed over again and again
+constexpr int kTerms = 32;         // terms of a sum in T
 
-template <class T>
-struct Vec {
-  static constexpr int W = VECTOR_BYTES / sizeof(T);
-  typedef T V __attribute__((vector_size(VECTOR_BYTES)));
-};
-template <class T>
-using V = typename Vec<T>::V;
-template <class T>
-constexpr int W = Vec<T>::W;
-template <class T>
-constexpr int kLanes = kPairs * W<T>;
-
-template <class T>
-struct Bits;
-template <>
-struct Bits<float> {
-  typedef std::int32_t I __attribute__((vector_size(VECTOR_BYTES)));
-};
-template <>
-struct Bits<double> {
-  typedef std::int64_t I __attribute__((vector_size(VECTOR_BYTES)));
-};
-
-template <class T>
-INLINE V<T> load(const T* p) {
-  V<T> v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
-}
-template <class T>
-INLINE void store(T* p, V<T> v) {
-  __builtin_memcpy(p, &v, sizeof v);
-}
-template <class T>
-INLINE V<T> splat(T x) {
-  return x - V<T>{};
-}
 template <class T>
 INLINE V<T> absolute(V<T> x) {
-  typename Bits<T>::I bits;
+  I<T> bits;
   __builtin_memcpy(&bits, &x, sizeof x);
   bits &= static_cast<decltype(bits[0] + 0)>(sizeof(T) == 4 ? 0x7fffffffLL : 0x7fffffffffffffffLL);
   __builtin_memcpy(&x, &bits, sizeof x);
@@ -67,9 +32,8 @@ template <>
 struct ExpTable<float> {
   static constexpr float lowest = -87.33654f, log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
   static constexpr float shift = 12582912.0f + 127.0f;  // 1.5 * 2^23 + bias
-  static constexpr int mantissa = 23, degree = 5;
-  static constexpr float p[] = {1.98909827e-4f, 1.39336427e-3f, 8.33331093e-3f,
-                                4.16664650e-2f, 1.66666667e-1f, 5.00000001e-1f};
+  static constexpr int mantissa = 23, degree = 4;
+  static constexpr float p[] = {1.38144331e-3f, 8.36879669e-3f, 4.16683958e-2f, 1.66665200e-1f, 4.99999934e-1f};
 };
 template <>
 struct ExpTable<double> {
@@ -89,15 +53,15 @@ struct ExpTable<double> {
 template <class T>
 INLINE V<T> exp_negative(V<T> x) {
   using E = ExpTable<T>;
-  const V<T> lowest = splat<T>(E::lowest);
-  const V<T> c = x > lowest ? x : lowest;
+  const V<T> lowest = all<T>(E::lowest);
+  const V<T> c = vmax<T>(x, lowest);
   const V<T> shifted = c * E::log2e + E::shift;
   const V<T> n = shifted - E::shift;
   const V<T> f = (c - n * E::ln2_high) - n * E::ln2_low;
-  V<T> p = splat<T>(E::p[0]);
+  V<T> p = all<T>(E::p[0]);
   UNROLL for (int i = 1; i <= E::degree; ++i) p = p * f + E::p[i];
   const V<T> e = (p * (f * f) + f) + T(1);
-  typename Bits<T>::I bits;
+  I<T> bits;
   __builtin_memcpy(&bits, &shifted, sizeof bits);
   bits <<= E::mantissa;
   V<T> scale;
@@ -133,8 +97,8 @@ INLINE V<T> tanh_of(V<T> x) {
 template <class T, KernelKind kind>
 INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
   if constexpr (kind == KernelKind::rbf) {
-    const V<T> s = (row_norm + col_norm) - dot * T(2);  // exactly 0 for a row and itself
-    return exp_negative<T>(s < T(0) ? V<T>{} : -s);
+    const V<T> s = dot * T(2) - (row_norm + col_norm);  // exactly 0 for a row and itself
+    return exp_negative<T>(vmin<T>(V<T>{}, s));         // NaN stays NaN
   } else if constexpr (kind == KernelKind::sqeuclidean) {
     const V<T> s = (row_norm + col_norm) - dot * T(2);
     return s < T(0) ? V<T>{} : s;
@@ -142,7 +106,7 @@ INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
     return dot;
   } else if constexpr (kind == KernelKind::poly) {
     const V<T> base = dot * f.gamma + f.coef0;
-    V<T> power = splat<T>(1), square = base;
+    V<T> power = all<T>(1), square = base;
     for (int e = f.degree; e > 0; e >>= 1) {
       if (e & 1) power *= square;
       square *= square;
@@ -198,35 +162,30 @@ void finish(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, con
 
 // ---- sums over features ----
 
-// a b + c, rounded once where the processor can. Said explicitly: a compiler may fuse one loop and not another, and
-// then the norm of a row is not its dot with itself.
-#if defined(__FMA__) && VECTOR_BYTES == 64
-INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return _mm512_fmadd_ps(a, b, c); }
-INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return _mm512_fmadd_pd(a, b, c); }
-#elif defined(__FMA__) && VECTOR_BYTES == 32
-INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return _mm256_fmadd_ps(a, b, c); }
-INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return _mm256_fmadd_pd(a, b, c); }
-#elif defined(__aarch64__)
-INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return vfmaq_f32(c, a, b); }
-INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return vfmaq_f64(c, a, b); }
-#else
-INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return a * b + c; }
-INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return a * b + c; }
-#endif
-
 template <Term term_, class T>
 INLINE V<T> term(T a, V<T> b, V<T> sum) {
-  if constexpr (term_ == Term::product) return multiply_add(splat<T>(a), b, sum);
+  if constexpr (term_ == Term::product) return multiply_add(all<T>(a), b, sum);
   const V<T> gap = a - b;
   if constexpr (term_ == Term::distance) return sum + absolute<T>(gap);
-  return multiply_add(gap * T(-0.5), gap, sum);
+  return multiply_add(gap, gap, sum);
+}
+
+// Sums of squares become what stands in for a dot when they are stored: a factor of -1/2, exact and once per value.
+template <Term t, class T>
+INLINE V<T> begun(const T* tile, bool add) {
+  if (!add) return V<T>{};
+  return t == Term::square ? load(tile) * T(-2) : load(tile);
+}
+template <Term t, class T>
+INLINE void end(T* tile, V<T> sum) {
+  store<T>(tile, t == Term::square ? sum * T(-0.5) : sum);
 }
 
 template <Term t, int M, class T>
 INLINE void micro(const T* a, Index lda, const T* b, Index d, bool add, T* tile, Index ldt) {
   V<T> sum[M][kPairs];
   UNROLL for (int r = 0; r < M; ++r) {
-    UNROLL for (int v = 0; v < kPairs; ++v) sum[r][v] = add ? load(tile + r * ldt + v * W<T>) : V<T>{};
+    UNROLL for (int v = 0; v < kPairs; ++v) sum[r][v] = begun<t, T>(tile + r * ldt + v * W<T>, add);
   }
   for (Index k = 0; k < d; ++k, b += kLanes<T>) {
     V<T> x[kPairs];
@@ -237,7 +196,7 @@ INLINE void micro(const T* a, Index lda, const T* b, Index d, bool add, T* tile,
     }
   }
   UNROLL for (int r = 0; r < M; ++r) {
-    UNROLL for (int v = 0; v < kPairs; ++v) store<T>(tile + r * ldt + v * W<T>, sum[r][v]);
+    UNROLL for (int v = 0; v < kPairs; ++v) end<t, T>(tile + r * ldt + v * W<T>, sum[r][v]);
   }
 }
 
@@ -254,9 +213,58 @@ void strip_of(const T* a, Index lda, int m, const T* b, int panels, Index d, boo
 
 template <class T>
 void dots(Term t, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
-  if (t == Term::product) return strip_of<Term::product, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
-  if (t == Term::distance) return strip_of<Term::distance, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
-  strip_of<Term::square, TILE_ROWS, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  if (t == Term::product) return strip_of<Term::product, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  if (t == Term::distance) return strip_of<Term::distance, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  strip_of<Term::square, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+}
+
+// A part of a row's list and P panels.
+template <int P, class T>
+INLINE void few_row(const std::int32_t* feature, const T* value, Index n, const T* b, Index size, bool add, T* tile) {
+  V<T> sum[P][kPairs];
+  UNROLL for (int p = 0; p < P; ++p) {
+    UNROLL for (int v = 0; v < kPairs; ++v) sum[p][v] = begun<Term::product, T>(tile + p * kLanes<T> + v * W<T>, add);
+  }
+  for (Index i = 0; i < n; ++i) {
+    const T* x = b + static_cast<Index>(feature[i]) * kLanes<T>;
+    UNROLL for (int p = 0; p < P; ++p) {
+      UNROLL for (int v = 0; v < kPairs; ++v) sum[p][v] =
+          term<Term::product, T>(value[i], load(x + p * size + v * W<T>), sum[p][v]);
+    }
+  }
+  UNROLL for (int p = 0; p < P; ++p) {
+    UNROLL for (int v = 0; v < kPairs; ++v) store<T>(tile + p * kLanes<T> + v * W<T>, sum[p][v]);
+  }
+}
+
+// Some features at a time, whose part of kPanels panels stays in the nearest caches while all rows meet it.
+template <class T>
+void few_dots(const Few<T>* rows, Index m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+  constexpr Index step = kNear / (kPanels * kLanes<T> * static_cast<Index>(sizeof(T)));
+  Index from[kFewRows], to[kFewRows];
+  for (Index r = 0; r < m; ++r) to[r] = 0;
+  for (Index k = 0; k < d; k += step) {
+    for (Index r = 0; r < m; ++r) {
+      Index i = from[r] = to[r];
+      while (i < rows[r].n && rows[r].feature[i] < k + step) ++i;
+      to[r] = i;
+    }
+    for (int p = 0; p < panels; p += kPanels) {
+      const bool all_panels = p + kPanels <= panels;
+      for (Index r = 0; r < m; ++r) {
+        const std::int32_t* feature = rows[r].feature + from[r];
+        const T* value = rows[r].value + from[r];
+        T* out = tile + r * ldt + p * kLanes<T>;
+        const Index n = to[r] - from[r], size = d * kLanes<T>;
+        if (all_panels) {
+          few_row<kPanels, T>(feature, value, n, b + p * size, size, add || k > 0, out);
+        } else {
+          for (int q = p; q < panels; ++q)
+            few_row<1, T>(feature, value, n, b + q * size, size, add || k > 0, out + (q - p) * kLanes<T>);
+        }
+      }
+    }
+  }
 }
 
 template <class T>
@@ -274,7 +282,7 @@ void norms(const T* panel, Index d, bool add, T* out) {
 template <class T>
 T norm(const T* x, Index n) {
   V<T> sum = {};
-  for (Index p = 0; p < n; ++p) sum = term<Term::product, T>(x[p], splat<T>(x[p]), sum);
+  for (Index p = 0; p < n; ++p) sum = term<Term::product, T>(x[p], all<T>(x[p]), sum);
   return sum[0];
 }
 
@@ -294,169 +302,41 @@ void sparse_dots(Term t, const std::int32_t* slot, const T* value, Index n, cons
   sparse_row<Term::product, T>(slot, value, n, panel, out);
 }
 
-// ---- conversion, packing, transposition ----
-
-// Subtract in the wider of the two types: float64 rows far from the origin keep their digits when T is float.
-template <class T, class S>
-INLINE T converted(S x, const float* mean, const T* scale, Index k) {
-  using Wide = decltype(S() + T());
-  T y = mean ? static_cast<T>(static_cast<Wide>(x) - static_cast<Wide>(mean[k])) : static_cast<T>(x);
-  return scale ? y * scale[k] : y;
-}
-
-template <int... I>
-struct Lanes {};
-template <int N, int... I>
-struct Count : Count<N - 1, N - 1, I...> {};
-template <int... I>
-struct Count<0, I...> {
-  using type = Lanes<I...>;
-};
-
-// W values at x less the mean, as W values of T.
-INLINE V<float> centred(const float* x, const float* mean) {
-  const V<float> v = load(x);
-  return mean ? v - load(mean) : v;
-}
-INLINE V<double> widened(const float* x) {
-  typedef float Half __attribute__((vector_size(VECTOR_BYTES / 2)));
-  Half h;
-  __builtin_memcpy(&h, x, sizeof h);
-  return __builtin_convertvector(h, V<double>);
-}
-INLINE V<double> centred(const double* x, const float* mean) {
-  const V<double> v = load(x);
-  return mean ? v - widened(mean) : v;
-}
-INLINE V<double> centred_wide(const float* x, const float* mean) {
-  const V<double> v = widened(x);
-  return mean ? v - widened(mean) : v;
-}
-template <int... I>
-INLINE V<float> centred_narrow(const double* x, const float* mean, Lanes<I...>) {
-  typedef float Half __attribute__((vector_size(VECTOR_BYTES / 2)));
-  constexpr int H = W<double>;
-  const Half low = __builtin_convertvector(centred(x, mean), Half);
-  const Half high = __builtin_convertvector(centred(x + H, mean ? mean + H : nullptr), Half);
-  return __builtin_shufflevector(low, high, I...);
-}
-
-template <class T, class S>
-INLINE V<T> converted_vector(const S* x, const float* mean, const T* scale) {
-  V<T> v;
-  if constexpr (sizeof(S) == sizeof(T)) {
-    v = centred(x, mean);
-  } else if constexpr (sizeof(T) == 8) {
-    v = centred_wide(x, mean);
-  } else {
-    v = centred_narrow(x, mean, typename Count<W<T>>::type());
-  }
-  return scale ? v * load(scale) : v;
-}
-
-template <class T, class S>
-void convert_row(const S* x, Index d, const float* mean, const T* scale, T* out) {
-  Index k = 0;
-  for (; k + W<T> <= d; k += W<T>)
-    store<T>(out + k, converted_vector<T, S>(x + k, mean ? mean + k : nullptr, scale ? scale + k : nullptr));
-  for (; k < d; ++k) out[k] = converted<T, S>(x[k], mean, scale, k);
-}
-
-template <class T>
-void convert(bool wide, const void* x, Index d, const float* mean, const T* scale, T* out) {
-  if (wide) return convert_row<T, double>(static_cast<const double*>(x), d, mean, scale, out);
-  convert_row<T, float>(static_cast<const float*>(x), d, mean, scale, out);
-}
-
-// One stage of the transposition of a W x W block: the off-diagonal H x H blocks of every 2H x 2H block change places.
-template <int H, class T, int... I>
-INLINE void swap_blocks(V<T>* r, Lanes<I...>) {
-  UNROLL for (int i = 0; i < W<T>; ++i) {
-    if (i & H) continue;
-    const V<T> a = r[i], b = r[i + H];
-    r[i] = __builtin_shufflevector(a, b, (I & H ? I - H + W<T> : I)...);
-    r[i + H] = __builtin_shufflevector(a, b, (I & H ? I + W<T> : I + H)...);
-  }
-}
-template <int H, class T>
-INLINE void transpose_registers(V<T>* r) {
-  swap_blocks<H, T>(r, typename Count<W<T>>::type());
-  if constexpr (H > 1) transpose_registers<H / 2, T>(r);
-}
-
-template <class T, class S>
-void pack_rows(const S* const* x, Index d, const float* mean, const T* scale, T* panel) {
-  constexpr int w = W<T>;
-  if (d < w) {
-    for (Index k = 0; k < d; ++k)
-      for (int l = 0; l < kLanes<T>; ++l) panel[k * kLanes<T> + l] = converted<T, S>(x[l][k], mean, scale, k);
-    return;
-  }
-  for (int v = 0; v < kPairs; ++v) {
-    for (Index k = 0; k < d; k += w) {
-      if (k + w > d) k = d - w;  // the last block overlaps the one before
-      V<T> r[w];
-      UNROLL for (int i = 0; i < w; ++i) __builtin_prefetch(x[v * w + i] + k + 4 * w);
-      UNROLL for (int i = 0; i < w; ++i) r[i] =
-          converted_vector<T, S>(x[v * w + i] + k, mean ? mean + k : nullptr, scale ? scale + k : nullptr);
-      transpose_registers<w / 2, T>(r);
-      UNROLL for (int i = 0; i < w; ++i) store<T>(panel + (k + i) * kLanes<T> + v * w, r[i]);
-    }
-  }
-}
-
-template <class T>
-void pack(bool wide, const void* const* x, Index d, const float* mean, const T* scale, T* panel) {
-  if (wide) return pack_rows<T, double>(reinterpret_cast<const double* const*>(x), d, mean, scale, panel);
-  pack_rows<T, float>(reinterpret_cast<const float* const*>(x), d, mean, scale, panel);
-}
-
-template <class T>
-void transpose(const T* tile, Index ldt, Index m, Index n, T* out, Index ldo) {
-  constexpr int w = W<T>;
-  const Index m0 = m / w * w, n0 = n / w * w;
-  for (Index c = 0; c < n0; c += w) {
-    for (Index r = 0; r < m0; r += w) {
-      V<T> x[w];
-      UNROLL for (int i = 0; i < w; ++i) x[i] = load(tile + (r + i) * ldt + c);
-      transpose_registers<w / 2, T>(x);
-      UNROLL for (int i = 0; i < w; ++i) store<T>(out + (c + i) * ldo + r, x[i]);
-    }
-  }
-  for (Index c = 0; c < n; ++c)
-    for (Index r = c < n0 ? m0 : 0; r < m; ++r) out[c * ldo + r] = tile[r * ldt + c];
-}
-
 // ---- sums over support vectors ----
+
+// f[c] += sum_r alpha[r] tile[at[r], c] for N vectors of columns; at may be null, for the rows 0, 1, ...
+// Sums of kTerms terms in T: beyond that their rounding would outweigh that of the kernel values.
+template <int N, class T, class A>
+INLINE void sum_columns(const T* tile, Index ldt, const Index* at, const A* alpha, Index m, double* f) {
+  for (Index r0 = 0; r0 < m; r0 += kTerms) {
+    const Index r1 = r0 + kTerms < m ? r0 + kTerms : m;
+    V<T> sum[N] = {};
+    for (Index r = r0; r < r1; ++r) {
+      const V<T> a = all<T>(static_cast<T>(alpha[r]));
+      const T* x = tile + (at ? at[r] : r) * ldt;
+      UNROLL for (int v = 0; v < N; ++v) sum[v] = multiply_add(a, load(x + v * W<T>), sum[v]);
+    }
+    T flat[N * W<T>];
+    UNROLL for (int v = 0; v < N; ++v) store<T>(flat + v * W<T>, sum[v]);
+    for (int l = 0; l < N * W<T>; l += W<double>) store<double>(f + l, load(f + l) + widened<W<double>>(flat + l));
+  }
+}
+
+template <class T, class A>
+void sum_rows(const T* tile, Index ldt, const Index* at, const A* alpha, Index m, Index n, double* f) {
+  Index c = 0;
+  for (; c + 8 * W<T> <= n; c += 8 * W<T>) sum_columns<8, T, A>(tile + c, ldt, at, alpha, m, f + c);
+  for (; c < n; c += kLanes<T>) sum_columns<kPairs, T, A>(tile + c, ldt, at, alpha, m, f + c);
+}
 
 template <class T>
 void accumulate(const T* tile, Index ldt, Index m, Index n, const T* alpha, double* f) {
-  constexpr int step = kLanes<T>;
-  for (Index c = 0; c < n; c += step) {
-    V<T> sum[kPairs] = {};
-    for (Index r = 0; r < m; ++r) {
-      UNROLL for (int v = 0; v < kPairs; ++v) sum[v] = sum[v] + alpha[r] * load(tile + r * ldt + c + v * W<T>);
-    }
-    T flat[step];
-    UNROLL for (int v = 0; v < kPairs; ++v) store<T>(flat + v * W<T>, sum[v]);
-    for (int l = 0; l < step; ++l) f[c + l] += flat[l];
-  }
+  sum_rows<T, T>(tile, ldt, nullptr, alpha, m, n, f);
 }
 
 template <class T>
 void gather_sum(const T* tile, Index ldt, const Index* at, const double* alpha, Index m, Index n, double* f) {
-  constexpr int step = kLanes<T>;
-  for (Index c = 0; c < n; c += step) {
-    V<T> sum[kPairs] = {};
-    for (Index r = 0; r < m; ++r) {
-      const T a = static_cast<T>(alpha[r]);
-      const T* x = tile + at[r] * ldt + c;
-      UNROLL for (int v = 0; v < kPairs; ++v) sum[v] = sum[v] + a * load(x + v * W<T>);
-    }
-    T flat[step];
-    UNROLL for (int v = 0; v < kPairs; ++v) store<T>(flat + v * W<T>, sum[v]);
-    for (int l = 0; l < step; ++l) f[c + l] += flat[l];
-  }
+  sum_rows<T, double>(tile, ldt, at, alpha, m, n, f);
 }
 
 void improve(const double* f, double b, Index n, Index label, double* best, Index* labels) {
@@ -470,9 +350,10 @@ void improve(const double* f, double b, Index n, Index label, double* best, Inde
 
 template <class T>
 constexpr TileOps<T> table(const char* name) {
-  return {name,    kLanes<T>, kSparseVectors * W<T>, TILE_ROWS, convert<T>,   pack<T>,       norms<T>,
-          norm<T>, dots<T>,   sparse_dots<T>,        finish<T>, transpose<T>, accumulate<T>, gather_sum<T>,
-          improve};
+  return {
+      name,    kLanes<T>, kSparseVectors * W<T>, kRows,          convert<T>, few<T>,       pack<T>,       norms<T>,
+      norm<T>, dots<T>,   few_dots<T>,           sparse_dots<T>, finish<T>,  transpose<T>, accumulate<T>, gather_sum<T>,
+      improve};
 }
 
 }  // namespace

@@ -1,14 +1,7 @@
-// Tiles for any processor: 128-bit vectors (SSE2, NEON), and the choice of the table.
+// Tiles for any processor, and the choice of the table.
 #include "simd.hpp"
-#include "tile.hpp"
 
-#if defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
-#define POLYMARGIN_ISA base
 #define VECTOR_BYTES 16
-#define TILE_ROWS 4
 #include "tile.inl"
 
 namespace polymargin {

@@ -1,25 +1,11 @@
-// Compiled once per instruction set; only plain functions in a namespace of its own, no STL, so that no inline function of
-// another file is ever taken from here. Vectors wider than the processor's are split by the compiler.
+// The passes over weights, see vector.inl.
 #include "steps.hpp"
+#include "vector.inl"
 #include "weight_steps.hpp"
 
 namespace polymargin {
 namespace POLYMARGIN_ISA {
 
-template <int lanes>
-struct Pack;
-template <>
-struct Pack<2> {
-  typedef double V __attribute__((vector_size(16), aligned(8), may_alias));
-};
-template <>
-struct Pack<4> {
-  typedef double V __attribute__((vector_size(32), aligned(8), may_alias));
-};
-template <>
-struct Pack<8> {
-  typedef double V __attribute__((vector_size(64), aligned(8), may_alias));
-};
 struct All {};  // a dense row: the k-th value belongs to feature k
 inline Index feature(const All*, Index k) { return k; }
 template <class J>
@@ -30,21 +16,21 @@ inline Index feature(const J* at, Index k) {
 // N packs of classes from column `from` on, two sums each where registers allow, so that one addition need not wait for the last.
 template <class T, class J, int lanes, int N>
 inline void sum_packs(const T* x, const J* at, Index count, const double* W, Index P, double* f) {
-  typedef typename Pack<lanes>::V V;
+  typedef typename Pack<double, lanes>::V V;
   V s[N] = {}, r[N] = {};
   Index k = 0;
   for (; k + 2 <= count; k += 2) {
     const double a = x[k], b = x[k + 1];
     const double *u = W + feature(at, k) * P, *v = W + feature(at, k + 1) * P;
-    for (int j = 0; j < N; ++j) s[j] += a * *reinterpret_cast<const V*>(u + j * lanes);
-    for (int j = 0; j < N; ++j) r[j] += b * *reinterpret_cast<const V*>(v + j * lanes);
+    for (int j = 0; j < N; ++j) s[j] += a * load_pack<lanes>(u + j * lanes);
+    for (int j = 0; j < N; ++j) r[j] += b * load_pack<lanes>(v + j * lanes);
   }
   if (k < count) {
     const double a = x[k];
     const double* u = W + feature(at, k) * P;
-    for (int j = 0; j < N; ++j) s[j] += a * *reinterpret_cast<const V*>(u + j * lanes);
+    for (int j = 0; j < N; ++j) s[j] += a * load_pack<lanes>(u + j * lanes);
   }
-  for (int j = 0; j < N; ++j) *reinterpret_cast<V*>(f + j * lanes) = s[j] + r[j];
+  for (int j = 0; j < N; ++j) store_pack<lanes>(f + j * lanes, s[j] + r[j]);
 }
 
 template <class T, class J>
@@ -61,11 +47,11 @@ void scores(const void* values, const void* features, Index count, const double*
 
 template <class T, class J, int lanes>
 inline void add_pack(const T* x, const J* at, Index count, const double* change, double* W, Index P) {
-  typedef typename Pack<lanes>::V V;
-  const V d = *reinterpret_cast<const V*>(change);
+  typedef typename Pack<double, lanes>::V V;
+  const V d = load_pack<lanes>(change);
   for (Index k = 0; k < count; ++k) {
-    V* w = reinterpret_cast<V*>(W + feature(at, k) * P);
-    *w += double(x[k]) * d;
+    double* w = W + feature(at, k) * P;
+    store_pack<lanes>(w, load_pack<lanes>(w) + double(x[k]) * d);
   }
 }
 
@@ -97,12 +83,12 @@ void expect<All>(const void*, Index, const double*, Index) {}
 template <int lanes>
 inline Slope slope_packs(const double* f, const double* a, const double* t, double ref, double ridge, double low,
                          Index P) {
-  typedef typename Pack<lanes>::V V;
+  typedef typename Pack<double, lanes>::V V;
   const V never = -kBlocked - V{}, bound = low - V{}, zero = V{};
   V up = never, down = never;
   for (Index c = 0; c < P; c += lanes) {
-    const V b = *reinterpret_cast<const V*>(a + c);
-    const V g = *reinterpret_cast<const V*>(f + c) - ref + *reinterpret_cast<const V*>(t + c) + ridge * b;
+    const V b = load_pack<lanes>(a + c);
+    const V g = load_pack<lanes>(f + c) - ref + load_pack<lanes>(t + c) + ridge * b;
     const V grow = b > bound ? g : never, fall = b < zero ? -g : never;
     up = grow > up ? grow : up;
     down = fall > down ? fall : down;
@@ -127,11 +113,11 @@ struct Clipped {
 };
 template <int lanes>
 inline Clipped clipped(const double* v, double theta, double u, Index P) {
-  typedef typename Pack<lanes>::V V;
+  typedef typename Pack<double, lanes>::V V;
   const V zero = V{}, top = u - V{}, one = 1 - V{};
   V sum = zero, free = zero;
   for (Index c = 0; c < P; c += lanes) {
-    const V p = *reinterpret_cast<const V*>(v + c) - theta;
+    const V p = load_pack<lanes>(v + c) - theta;
     const V part = p < top ? p : top;
     sum += p > zero ? part : zero;
     const V inside = p < top ? one : zero;
@@ -178,14 +164,14 @@ inline double threshold(const double* v, double rho, double u, bool capped, Inde
 template <int lanes>
 inline Step step_packs(const double* f, double* a, const double* t, double ref, double k, double ridge, double u,
                        bool capped, Index P, double* v, double* change) {
-  typedef typename Pack<lanes>::V V;
+  typedef typename Pack<double, lanes>::V V;
   V total = V{};
-  for (Index c = 0; c < P; c += lanes) total += *reinterpret_cast<const V*>(a + c);
+  for (Index c = 0; c < P; c += lanes) total += load_pack<lanes>(a + c);
   double z = 0, top = 0;
   for (int l = 0; l < lanes; ++l) z += total[l];
   for (Index c = 0; c < P; c += lanes) {
-    const V g = *reinterpret_cast<const V*>(f + c) - ref + *reinterpret_cast<const V*>(t + c);
-    *reinterpret_cast<V*>(change + c) = g;
+    const V g = load_pack<lanes>(f + c) - ref + load_pack<lanes>(t + c);
+    store_pack<lanes>(change + c, g);
     for (int l = 0; l < lanes; ++l) top = g[l] > top ? g[l] : top;
   }
   // A row of zeros has no curvature: enough of it that v stays within a million times u.
@@ -193,17 +179,16 @@ inline Step step_packs(const double* f, double* a, const double* t, double ref, 
   if (curvature * u < 1e-6 * top) curvature = 1e-6 * top / u;
   const double inverse = 1 / curvature, rho = k * inverse;
   for (Index c = 0; c < P; c += lanes)
-    *reinterpret_cast<V*>(v + c) =
-        (*reinterpret_cast<const V*>(change + c) - k * (*reinterpret_cast<const V*>(a + c) + z)) * inverse;
+    store_pack<lanes>(v + c, (load_pack<lanes>(change + c) - k * (load_pack<lanes>(a + c) + z)) * inverse);
   const double theta = threshold<lanes>(v, rho, u, capped, P);
   const V zero = V{}, most = (u < kBlocked ? u : kBlocked) - V{};
   V size = zero, sum = zero, slope = zero, squares = zero;
   for (Index c = 0; c < P; c += lanes) {
-    const V old = *reinterpret_cast<const V*>(a + c), p = *reinterpret_cast<const V*>(v + c) - theta;
+    const V old = load_pack<lanes>(a + c), p = load_pack<lanes>(v + c) - theta;
     const V part = p < most ? p : most, now = p > zero ? -part : zero, d = now - old;
-    slope += d * (*reinterpret_cast<const V*>(change + c) + ridge * old);
-    *reinterpret_cast<V*>(a + c) = now;
-    *reinterpret_cast<V*>(change + c) = d;
+    slope += d * (load_pack<lanes>(change + c) + ridge * old);
+    store_pack<lanes>(a + c, now);
+    store_pack<lanes>(change + c, d);
     size -= now, sum += d, squares += d * d;
   }
   Step out{0, 0, 0};

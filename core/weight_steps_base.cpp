@@ -1,7 +1,7 @@
 // The passes over weights for any processor, and the choice of the table.
 #include "simd.hpp"
 
-#define POLYMARGIN_ISA base
+#define VECTOR_BYTES 16
 #include "weight_steps.inl"
 
 namespace polymargin {

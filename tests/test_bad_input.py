@@ -303,3 +303,50 @@ def test_indefinite_kernels_have_no_certificate(seed):
     ]:
         rounded = (Z @ Z.T).astype(np.float32) if kernel == "precomputed" else Z
         assert model.set_params(kernel=kernel).fit(rounded, y).duality_gap_ < 0.02
+
+
+def test_plain_arrays_are_checked_like_any_other():
+    """Plain arrays do without scikit-learn's checks only where those would change nothing and say nothing."""
+    X, y = iris()
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    y = np.asarray(y)
+    model = PairwiseSVC().fit(X, y)
+    assert model.n_features_in_ == 4 and not hasattr(model, "feature_names_in_")
+    for same in (
+        X.tolist(),
+        np.asfortranarray(X),
+        X.astype(">f8"),
+        pd.DataFrame(X).to_numpy(),
+        np.repeat(X, 2, 0)[::2],
+    ):
+        np.testing.assert_array_equal(
+            PairwiseSVC().fit(same, list(y)).decision_function(same), model.decision_function(X)
+        )
+    for value in (np.nan, np.inf, -np.inf):
+        bad = X.copy()
+        bad[3, 1] = value
+        for call in (lambda bad=bad: PairwiseSVC().fit(bad, y), lambda bad=bad: model.predict(bad)):
+            with pytest.raises(ValueError, match="X expected finite numbers"):
+                call()
+    both = X.copy()
+    both[0, 0], both[1, 0] = np.inf, -np.inf
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="X expected finite numbers"):
+        model.predict(both)
+    large = np.full((3, 4), 1e308)  # finite, though their sum is not
+    assert model.predict(large).shape == (3,)
+    with pytest.raises(ValueError, match="5 features"):
+        model.predict(np.zeros((2, 5)))
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(np.zeros((0, 4)))
+    with pytest.raises(ValueError, match="Reshape"):
+        model.predict(X[0])
+    with pytest.raises(ValueError, match="inconsistent"):
+        PairwiseSVC().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="label type"):
+        PairwiseSVC().fit(X, y + 0.5)
+    with pytest.warns(UserWarning, match="greater than 50%"):
+        PairwiseSVC().fit(X[:30], np.arange(30) // 2 + 100 * (np.arange(30) > 20) * np.arange(30))
+    named = PairwiseSVC().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.predict(X)
+    assert not hasattr(named.fit(X, y), "feature_names_in_")

@@ -81,6 +81,50 @@ def test_any_number_of_features(rng, kind, d):
         np.testing.assert_array_equal(K, K.T)
 
 
+# Around whole vectors, the rows and columns of a tile, and the features that are summed at a time.
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("d", [1, 3, 16, 17, 511, 512, 513, 1023, 1024, 1025, 1537])
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 65), (5, 8), (6, 16), (7, 17), (13, 33), (257, 3)])
+def test_edges_of_tiles(rng, m, n, d, dtype):
+    A, B = make(rng, m, d), make(rng, n, d)
+    for kind in ("linear", "rbf", "laplacian"):
+        K = block(A, B, dict(kind=kind, gamma=0.7), dtype)
+        np.testing.assert_allclose(K, naive(A, B, kind=kind, gamma=0.7), atol=TOLERANCE[dtype])
+
+
+def usual(rng, n, d, given):
+    """Rows most of whose values are the usual ones of their features (no float32 numbers); the last tenth is full."""
+    full = np.arange(n) >= n - n // 10
+    X = np.where(full[:, None] | (rng.random((n, d)) < 0.2), rng.standard_normal((n, d)), rng.standard_normal(d))
+    return (X / np.sqrt(d)).astype(given)
+
+
+@pytest.mark.parametrize("given", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [17, 40, 191, 193, 784, 1030])
+def test_rows_that_share_most_of_their_values(rng, d, given):
+    X, kernel = usual(rng, 600, d, given), dict(kind="rbf", gamma=0.7)
+    few, full = np.arange(0, 500), np.arange(541, 600)
+    for dtype in TOLERANCE:
+        K = block(X, X, kernel, dtype)
+        np.testing.assert_allclose(K[::50], naive(X[::50], X, **kernel), atol=TOLERANCE[dtype])
+        np.testing.assert_array_equal(K, K.T)
+        np.testing.assert_array_equal(np.diag(K), 1)
+        # By lists, without them, and some of both: the same bits.
+        for rows in (few, full, few[3:4], np.concatenate([few[:40], full])):
+            np.testing.assert_array_equal(block(X, X, kernel, dtype, 2, rows, few[7:300]), K[np.ix_(rows, few[7:300])])
+        np.testing.assert_array_equal(_core.gram(X, kernel, all_rows(X), dtype, 2), K)
+
+
+def test_usual_values_cost_no_digits(rng):
+    """Half of the rows and a few more are equal in every feature, the others far from them and near each other."""
+    X = np.round(1024 * make(rng, 120, 40)) / 1024 + 1e6 * (np.arange(120) > 63)[:, None]
+    X[:64] = 0.3
+    K = naive(X, X, kind="rbf", gamma=1.0)
+    for dtype in TOLERANCE:
+        found = block(X, X, dict(kind="rbf", gamma=1.0), dtype)
+        np.testing.assert_allclose(found, K, rtol=0, atol=4 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [1, 2, 3, 31, 32, 33, 257, 530])
 def test_gram_is_symmetric_and_equals_its_blocks(rng, n, kind):

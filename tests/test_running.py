@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polymargin import JointSVC, progress, resources
+from polymargin import JointSVC, PairwiseSVC, progress, resources
 
 EXACT = dict(tol=1e-9)
 
@@ -245,6 +245,28 @@ def test_scikit_learns_progress_bar_and_monitor():
 
 
 # --- resources --------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_asked_for_little_work(monkeypatch):
+    X, y = iris()
+    large = np.repeat(X, 12, axis=0), np.repeat(y, 12)
+
+    class Asked(Exception):
+        pass
+
+    def ask(*_):
+        raise Asked
+
+    monkeypatch.setattr(resources.joblib, "cpu_count", ask)
+    monkeypatch.setattr(resources, "free_memory", ask)
+    for machine in (PairwiseSVC(), JointSVC(), JointSVC("scatter"), PairwiseSVC(n_jobs=-1)):
+        assert machine.fit(X, y).predict(X).shape == y.shape
+        with pytest.raises(Asked):
+            machine.fit(*large)
+    with pytest.raises(Asked):
+        machine.predict(np.repeat(X, 200, axis=0))
+    with pytest.raises(ValueError, match="memory expected"):
+        PairwiseSVC(memory="a lot").fit(X, y)
 
 
 def test_threads(monkeypatch):

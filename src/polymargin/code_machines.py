@@ -37,7 +37,7 @@ from .dual import value_type
 from .machines import LOSSES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
-from .resources import budget, threads
+from .resources import fit_resources, threads
 from .state import keep, whole
 
 CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
@@ -77,8 +77,8 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         """
         begin = time.perf_counter()
         check_parameters(self, self._constraints)
-        n_threads, memory = threads(self.n_jobs), budget(self.memory)
         X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
+        n_threads, memory = fit_resources(self, X)
         sample_weight = check_sample_weight(sample_weight, len(y))
         rows = np.flatnonzero(sample_weight)
         classes, y_used = check_classes(y, rows)
@@ -207,7 +207,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             values=np.asarray(values, dtype=np.float64),
             bias=self.intercept_,
             dtype=self._score_type,
-            n_jobs=threads(self.n_jobs),
+            n_jobs=threads(self.n_jobs, X.shape[0] * (len(order) * (X.shape[1] + 16.0) + len(values))),
         )
 
     def _has_weights(self) -> bool:

@@ -33,7 +33,7 @@ from .checks import (
 from .machines import KESLER_SOLVERS, MACHINES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
 from .prototypes import PrototypeClassifier
-from .resources import budget, threads
+from .resources import fit_resources
 from .state import keep, whole
 
 CONSTRAINTS = {
@@ -270,8 +270,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         """
         begin = time.perf_counter()
         intercept, machine = self._check(), MACHINES[self.machine]
-        n_threads, memory = threads(self.n_jobs), budget(self.memory)
         X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
+        n_threads, memory = fit_resources(self, X)
         sample_weight = check_sample_weight(sample_weight, len(y))
         rows = np.flatnonzero(sample_weight)
         classes, y_used = check_classes(y, rows)

@@ -138,28 +138,34 @@ def indefinite_advice(kernel: str | Callable) -> str:
 
 
 def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
-    """About the largest error of a kernel value between rows of X that is computed in float32.
+    """About the largest error of a kernel value between rows of X that is computed in float32."""
+    return float(float32_errors(X, rows, kernel).max(initial=0.0))
+
+
+def float32_errors(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarray:
+    """About the errors of the kernel values of each of some rows of X that are computed in float32.
 
     Rounding is relative to what is added up: squared norms, for an RBF value whose distance comes from norms and dot
     products (up to DIRECT features of dense rows the core squares differences, which is exact anywhere), and k(x, x)
-    for other kernels.
+    for other kernels. Only the row's own norm counts: where the other one is far larger, so is the distance, and no RBF
+    value is left.
     """
     eps = float(np.finfo(np.float32).eps)
     if kernel["kind"] == "laplacian" and sp.issparse(X):  # a value is rounded before its difference is taken
-        return eps * (1 + kernel["gamma"] * float(abs(X).sum(axis=1).max(initial=0.0)))
+        return eps * (1 + kernel["gamma"] * np.asarray(abs(X[rows]).sum(axis=1)).ravel())
     if kernel["kind"] in ("rbf", "laplacian"):
         if kernel["kind"] == "laplacian" or (X.shape[1] <= DIRECT and not sp.issparse(X)):
-            return eps
+            return np.full(len(rows), eps)
         scale = kernel["gamma"] if kernel["gammas"] is None else kernel["gammas"]
         centre = 0.0 if sp.issparse(X) else X[rows[:: max(1, len(rows) // 1024)]].mean(axis=0, dtype=np.float64)
-        largest, step = 0.0, max(64, (1 << 17) // max(1, X.shape[1]))  # rows that stay in cache
+        norms, step = np.empty(len(rows)), max(64, (1 << 17) // max(1, X.shape[1]))  # rows that stay in cache
         for at in range(0, len(rows), step):
             block = X[rows[at : at + step]]
             squares = block.power(2) if sp.issparse(block) else (block - centre) ** 2
-            norms = squares @ scale if np.ndim(scale) else scale * np.asarray(squares.sum(axis=1)).ravel()
-            largest = max(largest, float(norms.max()))
-        return eps * (1 + largest)
-    return eps * float(np.abs(_core.diagonal(as_data(X), kernel, rows, "float64")).max())
+            own = squares @ scale if np.ndim(scale) else scale * np.asarray(squares.sum(axis=1)).ravel()
+            norms[at : at + step] = own
+        return eps * (1 + norms)
+    return eps * np.abs(_core.diagonal(as_data(X), kernel, rows, "float64"))
 
 
 def is_far(X: Any, rows: np.ndarray) -> bool:

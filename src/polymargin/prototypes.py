@@ -125,14 +125,16 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         if self.kernel not in kernels.BOUNDED or vectors.shape[0] * vectors.shape[1] <= SMALL or self.tol < 1e-5:
             return "float64"
         kernel = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
+        errors = kernels.float32_errors(vectors, np.arange(vectors.shape[0]), kernel)
         coef = self.dual_coef_
         if sp.issparse(coef):  # of millions of rows, only those that have something
             filled = np.flatnonzero(coef.indptr[1:] > coef.indptr[:-1])
-            size = np.sqrt(np.add.reduceat(coef.data**2, coef.indptr[filled]).max(initial=0.0)) if len(filled) else 0.0
+            squares = (
+                np.add.reduceat((coef.data * errors[coef.indices]) ** 2, coef.indptr[filled]) if len(filled) else 0.0
+            )
         else:
-            size = np.linalg.norm(coef, axis=1).max()
-        error = kernels.float32_error(vectors, np.arange(vectors.shape[0]), kernel) * size
-        return "float64" if 10 * error > self.tol * abs(self.rho_) else "float32"
+            squares = coef**2 @ errors**2
+        return "float64" if 10 * np.sqrt(np.max(squares)) > self.tol * abs(self.rho_) else "float32"
 
     def _rows(self, X: Any) -> Any:
         """The rows that a kernel is evaluated on."""
@@ -166,7 +168,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
             alpha=np.asarray(alpha, dtype=np.float64),
             intercept=self.intercept_,
             dtype=self._score_type,
-            n_jobs=threads(self.n_jobs),
+            n_jobs=threads(self.n_jobs, X.shape[0] * (len(order) + 1) * (X.shape[1] + 16.0)),
         )
 
     def decision_function(self, X: Any) -> np.ndarray:

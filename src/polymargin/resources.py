@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 import sys
@@ -13,6 +14,8 @@ import joblib
 import threadpoolctl
 from joblib.parallel import get_active_backend
 
+LEAST = 64 * 10**6  # bytes that "auto" allows in any case
+SERIAL = 4e6  # multiply-adds, some tenths of a millisecond: to start threads for fewer takes as long
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
@@ -22,15 +25,19 @@ def openmp() -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController().select(user_api="openmp")
 
 
-def threads(n_jobs: int | None) -> int:
-    """Threads to use: a positive number as given, -1 all cores, -2 all but one.
+def threads(n_jobs: int | None, work: float = math.inf) -> int:
+    """Threads to use: a positive number as given, -1 all cores, -2 all but one, 1 for less `work` than pays for more.
 
     None is all cores of the process (its affinity mask and container quota), fewer where OMP_NUM_THREADS or
     threadpoolctl ask for fewer, and 1 in a joblib worker, whose siblings use the other cores.
     """
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    if work < SERIAL:  # then nobody is asked how many there are
+        return 1
     cores = joblib.cpu_count()
     if n_jobs is not None:
-        return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+        return max(1, cores + 1 + int(n_jobs))
     if get_active_backend()[0].nesting_level:
         return 1
     limits = [lib["num_threads"] for lib in openmp().info()]
@@ -40,12 +47,15 @@ def threads(n_jobs: int | None) -> int:
     return max(1, min([cores, *limits]))
 
 
-def budget(memory: str | float) -> int:
-    """Bytes to use: a number of them, a string such as "512MB" or "2 GiB", or "auto", half of what is free."""
+def budget(memory: str | float, needed: float = math.inf) -> int:
+    """Bytes to use: a number of them, a string such as "512MB" or "2 GiB", or "auto", half of what is free.
+
+    What is free is not asked where it cannot matter: for a little that is `needed`.
+    """
     if not isinstance(memory, str):
         return int(memory)
     if memory == "auto":
-        return max(free_memory() // 2, 64 * 10**6)
+        return LEAST if needed <= LEAST else max(free_memory() // 2, LEAST)
     parts = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", memory, re.IGNORECASE)
     if parts is None or parts[2].lower() not in UNITS:
         raise ValueError(
@@ -55,6 +65,12 @@ def budget(memory: str | float) -> int:
     if size < 10**6:
         raise ValueError(f'memory expected at least "1MB", and found {memory!r}, which is {size} bytes: give more')
     return size
+
+
+def fit_resources(estimator: Any, X: Any) -> tuple[int, int]:
+    """Threads and bytes for a fit of the rows X: all rows may be support vectors, and kernel values be kept twice."""
+    n, d = X.shape
+    return threads(estimator.n_jobs, 2.0 * n * n * (d + 16)), budget(estimator.memory, 4 * gram_bytes(n))
 
 
 def out_of_memory(estimator: Any, X: Any, error: MemoryError) -> MemoryError:

@@ -1,0 +1,168 @@
+// The vector type of all passes: V<T>, as wide as the instruction set has it, and what is done with it.
+//
+// Files of passes (*.inl) are compiled once per instruction set. The compiled file says which by VECTOR_BYTES: 16 for any
+// processor (SSE2, NEON), 32 for AVX2 with FMA, 64 for AVX-512. Everything here and in those files lies in a namespace of the
+// instruction set, and nothing of the STL is used: the linker keeps one copy of an inline function for the whole program, which
+// could be the copy made with AVX-512 instructions.
+#pragma once
+#if VECTOR_BYTES == 64
+#define POLYMARGIN_ISA avx512
+#if !defined(__AVX512F__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__AVX512BW__)
+#error "compile files that end in _avx512 with -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma"
+#endif
+#elif VECTOR_BYTES == 32
+#define POLYMARGIN_ISA avx2
+#if !defined(__AVX2__) || !defined(__FMA__)
+#error "compile files that end in _avx2 with -mavx2 -mfma"
+#endif
+#elif VECTOR_BYTES == 16
+#define POLYMARGIN_ISA base
+#else
+#error "define VECTOR_BYTES as 16, 32 or 64"
+#endif
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include <cstdint>
+
+#define INLINE inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+namespace polymargin {
+namespace POLYMARGIN_ISA {
+
+// `lanes` numbers of type T. One that is wider than the processor's vectors is split by the compiler.
+template <class T, int lanes>
+struct Pack;
+#define POLYMARGIN_PACK(T)                                                                                          \
+  template <int lanes>                                                                                              \
+  struct Pack<T, lanes> {                                                                                           \
+    typedef T V __attribute__((vector_size(lanes * sizeof(T))));                                                    \
+    typedef T Stored __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T)), may_alias)); /* anywhere */ \
+  };
+POLYMARGIN_PACK(float)
+POLYMARGIN_PACK(double)
+POLYMARGIN_PACK(std::int32_t)
+POLYMARGIN_PACK(std::int64_t)
+#undef POLYMARGIN_PACK
+
+template <class T>
+struct Lanes;  // Int: as wide as T
+template <>
+struct Lanes<float> {
+  typedef std::int32_t Int;
+};
+template <>
+struct Lanes<double> {
+  typedef std::int64_t Int;
+};
+
+template <class T>
+constexpr int W = VECTOR_BYTES / sizeof(T);
+template <class T>
+using V = typename Pack<T, W<T>>::V;
+template <class T>
+using I = typename Pack<typename Lanes<T>::Int, W<T>>::V;
+
+template <int lanes, class T>
+INLINE typename Pack<T, lanes>::V load_pack(const T* p) {
+  return *reinterpret_cast<const typename Pack<T, lanes>::Stored*>(p);
+}
+template <int lanes, class T>
+INLINE void store_pack(T* p, typename Pack<T, lanes>::V v) {
+  *reinterpret_cast<typename Pack<T, lanes>::Stored*>(p) = v;
+}
+template <class T>
+INLINE V<T> load(const T* p) {
+  return load_pack<W<T>>(p);
+}
+template <class T>
+INLINE void store(T* p, V<T> v) {
+  store_pack<W<T>>(p, v);
+}
+template <class T>
+INLINE V<T> all(T x) {
+  return x - V<T>{};
+}
+template <class T>
+INLINE I<T> iota() {
+  I<T> v;
+  for (int l = 0; l < W<T>; ++l) v[l] = l;
+  return v;
+}
+
+// The processor's own instructions, where vector extensions would take several or leave the choice to the compiler.
+//
+// vmax, vmin: the second of two numbers of which one is NaN. multiply_add: a b + c, rounded once where the processor can. Said
+// explicitly: a compiler may fuse one loop and not another, and then the norm of a row is not its dot with itself. widened:
+// floats at p as doubles.
+#if VECTOR_BYTES == 64
+#define POLYMARGIN_INTRINSIC(name) _mm512_##name
+#elif VECTOR_BYTES == 32
+#define POLYMARGIN_INTRINSIC(name) _mm256_##name
+#elif defined(__x86_64__)
+#define POLYMARGIN_INTRINSIC(name) _mm_##name
+#endif
+
+template <class T>
+V<T> vmax(V<T> a, V<T> b);
+template <class T>
+V<T> vmin(V<T> a, V<T> b);
+#if defined(POLYMARGIN_INTRINSIC)
+template <>
+INLINE V<float> vmax<float>(V<float> a, V<float> b) {
+  return POLYMARGIN_INTRINSIC(max_ps)(a, b);
+}
+template <>
+INLINE V<double> vmax<double>(V<double> a, V<double> b) {
+  return POLYMARGIN_INTRINSIC(max_pd)(a, b);
+}
+template <>
+INLINE V<float> vmin<float>(V<float> a, V<float> b) {
+  return POLYMARGIN_INTRINSIC(min_ps)(a, b);
+}
+template <>
+INLINE V<double> vmin<double>(V<double> a, V<double> b) {
+  return POLYMARGIN_INTRINSIC(min_pd)(a, b);
+}
+#else
+template <class T>
+INLINE V<T> vmax(V<T> a, V<T> b) {
+  return a > b ? a : b;
+}
+template <class T>
+INLINE V<T> vmin(V<T> a, V<T> b) {
+  return a < b ? a : b;
+}
+#endif
+
+#if defined(POLYMARGIN_INTRINSIC) && defined(__FMA__)
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return POLYMARGIN_INTRINSIC(fmadd_ps)(a, b, c); }
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return POLYMARGIN_INTRINSIC(fmadd_pd)(a, b, c); }
+#elif defined(__aarch64__)
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return vfmaq_f32(c, a, b); }
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return vfmaq_f64(c, a, b); }
+#else
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return a * b + c; }
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return a * b + c; }
+#endif
+
+template <int lanes>
+INLINE typename Pack<double, lanes>::V widened(const double* p) {
+  return load_pack<lanes>(p);
+}
+template <int lanes>
+INLINE typename Pack<double, lanes>::V widened(const float* p) {
+#if VECTOR_BYTES == 64  // GCC would convert by halves
+  if constexpr (lanes == 8) return _mm512_cvtps_pd(_mm256_loadu_ps(p));
+#endif
+  return __builtin_convertvector(load_pack<lanes>(p), typename Pack<double, lanes>::V);
+}
+#undef POLYMARGIN_INTRINSIC
+
+}  // namespace POLYMARGIN_ISA
+}  // namespace polymargin
