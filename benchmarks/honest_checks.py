@@ -11,6 +11,10 @@ values from norms and products round relative to 1 + gamma |x - mean|^2; a linea
 to |w| |x| and the sizes of the sums that make w. Solvers add up their scores step by step, which is what 1e-6 leaves
 room for. But "solved" is a claim: then no more than 1e-3 of a value (or twice the gap that is claimed) may be rounding,
 beyond that of a slack itself, and no more than tol of a score.
+
+Two ends claim less. A kernel that is indefinite on the rows proves nothing: the gap is then infinite, the values must be
+true all the same. And "no_margin": the hinge's nu form has the margin zero, a violation of zero cannot be relative to it.
+Both are taken only where they are true.
 """
 
 import numpy as np
@@ -23,6 +27,17 @@ MOST = 1e-3  # of a value of a fit that is solved may be rounding
 SLACK = 8 * float(np.finfo(float).eps)  # rounding of a slack 1 - f, relative to 1 + |f|
 GRACE = 2.0  # seconds beyond time_limit, and half of it again, for what follows the solver on a busy machine
 FEW = 500  # rows up to which other feasible points are tried
+NO_MARGIN = 1e-6  # of the largest Q[i, i]: a smaller margin may count as none
+
+
+def indefinite(K, zero_sums):
+    """Whether a'Ka < 0 for some a (that sums to zero), beyond rounding of the eigenvalues."""
+    K = np.asarray(K, dtype=float)
+    if zero_sums:
+        K = K - K.mean(axis=0)
+        K = K - K.mean(axis=1)[:, None]
+    values = np.linalg.eigvalsh((K + K.T) / 2)
+    return bool(values[0] < -1e-13 * len(K) * np.abs(values).max())
 
 
 def family(f):
@@ -51,8 +66,11 @@ class Checks:
         if self.claims():
             self.feasible()
             self.values()
-            self.certificate()
-            self.beaten()
+            if self.model.status_ == "no_margin":
+                self.no_margin()
+            if np.isfinite(self.model.duality_gap_):
+                self.certificate()
+                self.beaten()
         self.decisions()
 
     def expect(self, good, name, sentence):
@@ -63,7 +81,7 @@ class Checks:
         limit = self.p["time_limit"]
         took = min(wall, cpu)
         self.expect(took <= 1.5 * limit + GRACE, "time", f"{took:.1f} s of processor time, time_limit={limit:g}")
-        known = ("solved", "max_iter", "time_limit", "stalled", "epsilon")
+        known = ("solved", "max_iter", "time_limit", "stalled", "epsilon", "no_margin")
         self.expect(self.model.status_ in known, "status", f"status {self.model.status_!r}")
 
     def gamma(self):
@@ -90,11 +108,21 @@ class Checks:
         """Whether any values are claimed; a fit that was stopped may claim nothing, and then says so."""
         r = self.model
         values = r.primal_objective_, r.dual_objective_, r.duality_gap_
-        if all(np.isfinite(values)):
+        if all(np.isfinite(values)) or (all(np.isfinite(values[:2])) and indefinite(self.f.K, self.m.zero_sums)):
             return True
         self.expect(r.status_ != "solved", "nothing", f"solved, with the values {values}")
         self.expect(r.duality_gap_ == np.inf, "gap", f"no finite values, but the gap {r.duality_gap_:g}")
         return False
+
+    def no_margin(self):
+        """The optimum of the hinge's nu form has no margin: rho is 0 but for rounding, and optimal in that unit."""
+        p, m = self.p, self.m
+        self.expect(p.get("nu") is not None and p.get("loss") == "hinge", "no_margin", "the form has no margin to lose")
+        unit = NO_MARGIN * (1 - 1 / self.f.T) * float(np.diag(self.f.K).max())
+        self.expect(m.m <= unit, "no_margin", f"the margin is {m.m:.3g}, only up to {unit:.3g} it is none")
+        v = m.violation() * max(m.unit, 1e-300)
+        allowed = self.p["tol"] * unit + REL * float(np.abs(self.truth).max()) + 2 * float(np.max(m.noise))
+        self.expect(v <= allowed, "no_margin", f"no margin, but a violation of {v:.3g}, allowed {allowed:.3g}")
 
     def values(self):
         m, r = self.m, self.model
