@@ -12,6 +12,7 @@ takes differences before squares. Each class below is one family of machines. It
     scores()          decision values of all rows, by the definition
     noise             (n, columns): what rounding of kernel values justifies in a score
     zero_sums         whether the variables have fixed sums, so that only differences of feature vectors count
+    bounds            whether dual_objective_ of a fit that was stopped is the best bound that was met on the way
 """
 
 from types import SimpleNamespace
@@ -143,7 +144,7 @@ class Scatter:
         self.B, self.point = B, B.sum(axis=0)
         self.misplaced = float(np.abs(B[1 - f.E.T > 0]).max(initial=0.0))  # alpha_i belongs to the row of its class
         self.nu, self.loss, self.exact = p["nu"], p["loss"], p["intercept"] == "exact"
-        self.zero_sums = self.exact
+        self.zero_sums, self.bounds = self.exact, False
         self.u = f.weight * (p["C"] if self.nu is None else f.T / (self.nu * f.weight.sum()))
         self.m = f.model.rho_ if self.nu is not None else 0.0 if self.loss == "logistic" else 1.0
         self.b = np.asarray(f.model.intercept_, dtype=f.real) if self.exact else np.zeros(f.T, dtype=f.real)
@@ -242,7 +243,7 @@ MARGINS = {
 class Margins:
     """1/2 sum_c |w_c|^2 and slacks 1 + f_m - f_y, or 1 + f_m and t - f_y; `point` is B, (T, n)."""
 
-    zero_sums = False
+    zero_sums, bounds = False, False
 
     def __init__(self, f):
         self.f, p = f, f.p
