@@ -12,16 +12,16 @@ to |w| |x| and the sizes of the sums that make w. Solvers add up their scores st
 room for. But "solved" is a claim: then no more than 1e-3 of a value (or twice the gap that is claimed) may be rounding,
 beyond that of a slack itself, and no more than tol of a score.
 
-Two ends claim less. A kernel that is indefinite on the rows proves nothing: the gap is then infinite, the values must be
-true all the same. And "no_margin": the hinge's nu form has the margin zero, a violation of zero cannot be relative to it.
-Both are taken only where they are true.
+Two ends claim less. A kernel that is indefinite on the rows proves nothing: the gap is then infinite, but the values
+must be true all the same. And "no_margin": the hinge's nu form has the margin zero, and no violation is small beside
+it. Both are taken only where they are true.
 """
 
 import numpy as np
 
 from .honest_columns import Ball, Columns, Core, Structured
 from .honest_problems import Problem
-from .honest_values import Margins, Scatter, coefficients, facts, noise
+from .honest_values import Margins, Scatter, coefficients, facts, indefinite, noise
 
 REL = 1e-6
 MOST = 1e-3  # of a value of a fit that is solved may be rounding
@@ -29,16 +29,6 @@ SLACK = 8 * float(np.finfo(float).eps)  # rounding of a slack 1 - f, relative to
 GRACE = 2.0  # seconds beyond time_limit, and half of it again, for what follows the solver on a busy machine
 FEW = 500  # rows up to which other feasible points are tried
 NO_MARGIN = 1e-6  # of the largest Q[i, i]: a smaller margin may count as none
-
-
-def indefinite(K, zero_sums):
-    """Whether a'Ka < 0 for some a (that sums to zero), beyond rounding of the eigenvalues."""
-    K = np.asarray(K, dtype=float)
-    if zero_sums:
-        K = K - K.mean(axis=0)
-        K = K - K.mean(axis=1)[:, None]
-    values = np.linalg.eigvalsh((K + K.T) / 2)
-    return bool(values[0] < -1e-13 * len(K) * np.abs(values).max())
 
 
 def family(f):
@@ -148,9 +138,9 @@ class Checks:
             off = r.dual_objective_ - D
             if getattr(m, "shifted", False):  # D is the best of all variables with these coefficients
                 off = max(off, 0.0)
-            elif m.bounds and r.status_ != "solved" and off > self.allow_d:  # another point, earlier on the way, proves more
+            elif m.bounds and r.status_ != "solved" and off > self.allow_d:  # a point before this one proves more
                 best = self.solved()
-                self.expect(self.D <= best, "dual", f"dual_objective_ {self.D:.10g}, the optimum is below {best:.10g}")
+                self.expect(best >= self.D, "dual", f"dual_objective_ {self.D:.10g}, the optimum is below {best:.10g}")
                 off = max(D - r.dual_objective_, 0.0)
             else:
                 self.D = D

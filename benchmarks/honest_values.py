@@ -97,8 +97,31 @@ def facts(problem, model):
     if kernel == "rbf":  # distances by norms and products round relative to the norms around the mean
         spread = ((f.X - f.X.mean(axis=0)) ** 2) @ np.broadcast_to(np.asarray(f.gamma, dtype=f.real), f.X.shape[1])
         f.eps *= 1 + float(spread.max())
+    if kernel == "laplacian" and f.single and sp.issparse(problem.X):  # values are rounded before their differences
+        f.eps *= 1 + float(f.gamma) * float(np.abs(f.X).sum(axis=1).max())
     f.linear_in_float64 = name == "linear" and not f.single
     return f
+
+
+def indefinite(K, zero_sums):
+    """Whether a'Ka < 0 for some a (that sums to zero), beyond rounding of the eigenvalues."""
+    K = np.asarray(K, dtype=float)
+    if zero_sums:
+        K = K - K.mean(axis=0)
+        K = K - K.mean(axis=1)[:, None]
+    values = np.linalg.eigvalsh((K + K.T) / 2)
+    return bool(values[0] < -1e-13 * len(K) * np.abs(values).max())
+
+
+def has_no_minimum(problem):
+    """Whether the squared hinge may have none: the kernel is indefinite on these rows."""
+    p, rows = problem.params, np.asarray(problem.rows)
+    if p.get("loss") != "squared_hinge" or p["kernel"] not in ("sigmoid", "precomputed"):
+        return False
+    weight = np.ones(len(rows)) if problem.weight is None else np.asarray(problem.weight, float)
+    gamma = scale_gamma(rows.astype(np.longdouble), weight) if p.get("gamma") == "scale" else p.get("gamma")
+    K = rows if p["kernel"] == "precomputed" else kernel_matrix("sigmoid", rows, rows, gamma, 3, p["coef0"])
+    return indefinite(K[np.ix_(weight > 0, weight > 0)], False)
 
 
 def noise(f, B, K=None):

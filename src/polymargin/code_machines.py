@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, kernels
+from .certificates import hiding_error, relative_gap
 from .checks import (
     KERNEL,
     POSITIVE,
@@ -92,6 +93,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         data = dict(X=X, y=y, metadata={"sample_weight": sample_weight})
         with Progress(self, self.tol, self.verbose, data) as progress:
             kernel = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
+            kernels.check_values(X, rows, kernel)
             form, strength = LOSSES[self.loss], float(self.C) * weight
             out = solve_columns(
                 X,
@@ -111,9 +113,13 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 start=start,
                 progress=progress if progress.wanted else None,
             )
+            kernels.check_solution(self.kernel, out["values"], out["bias"])
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
             self._set_report(out, y[self.support_], strength[np.searchsorted(rows, self.support_)])
+            if self.status_ == "solved" and (error := self._hidden(X, rows, kernel, out, strength)) > 0:
+                self.status_, self.duality_gap_ = "stalled", np.inf
+                self.kkt_violation_ = max(error, self.kkt_violation_)
             if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=True):
                 self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
@@ -162,10 +168,16 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         self.n_iter_ = int(out["n_iter"])
         self.primal_objective_ = primal = float(out["primal"].sum())
         self.dual_objective_ = dual = float(out["dual"].sum())
-        scale = max(abs(primal), abs(dual))
-        self.duality_gap_ = (max(primal - dual, 0.0) / scale if scale > 0 else 0.0) if np.isfinite(scale) else np.inf
+        self.duality_gap_ = relative_gap(primal, dual)
         self.kkt_violation_ = float(out["violation"])
         self.n_kernel_evals_ = int(out["evaluations"])
+
+    def _hidden(self, X: Any, rows: np.ndarray, kernel: dict[str, Any], out: dict[str, Any], strength: Any) -> float:
+        """The error of a score where rounding hides what is claimed, or 0."""
+        B = sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), len(rows)))
+        size = max(abs(self.primal_objective_), abs(self.dual_objective_))
+        uses = np.bincount(out["indices"], minlength=len(rows))  # machines in which a row has a coefficient
+        return hiding_error(X, rows, kernel, B, uses * strength, self.loss == "squared_hinge", size)
 
     def _summary(self) -> str:
         return (

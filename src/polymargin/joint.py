@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from . import dual, kernels, margins
 from . import priors as priors_of
+from .certificates import hiding_error
 from .checks import (
     KERNEL,
     NONE,
@@ -285,16 +286,17 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         start = self._last_dual(rows, len(y), len(classes)) if self.warm_start else None
         width = X.nnz / len(y) if sp.issparse(X) else X.shape[1]
         announce(len(rows), X.shape[1], width, len(classes), kernels.kind(self.kernel), n_threads, memory, self.verbose)
-        with Progress(
-            self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})
-        ) as progress:
+        record = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
+        kernels.check_values(X, rows, record)
+        data = dict(X=X, y=y, metadata={"sample_weight": sample_weight})
+        with Progress(self, self.tol, self.verbose, data) as progress:
             problem = dict(
                 machine=machine,
                 X=X,
                 rows=rows,
                 y=y_used,
                 n_classes=len(classes),
-                kernel=kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X),
+                kernel=record,
                 loss=self.loss,
                 C=float(self.C),
                 intercept=intercept,
@@ -312,6 +314,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             else:
                 priors = priors if shares is None else shares
                 solution = dual.solve(**problem, nu=self.nu, priors=priors, alpha0=start)
+            kernels.check_solution(self.kernel, solution.alpha, solution.intercept)
             if shares is not None and self.loss == "hinge":
                 priors_of.lower_light(solution, self.nu, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
@@ -319,6 +322,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             s = solution
             self._set_prototypes(X, rows, y_used, s.alpha, s.intercept, s.B, s.weights)
             kernel = problem["kernel"] | {"offset": float(intercept == "regularised")}
+            if self.status_ == "solved" and (error := self._hidden(X, rows, kernel, solution, weight)) > 0:
+                self.status_, self.duality_gap_ = "stalled", np.inf
+                self.kkt_violation_ = max(error, self.kkt_violation_)
             if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=intercept == "exact"):
                 self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
@@ -375,10 +381,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
 
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
         n_classes = len(self.classes_)
-        if self.loss == "squared_hinge":
-            box = solution.alpha.max(initial=0.0)
-        else:
-            box = weight * (self.C if self.nu is None else n_classes / (self.nu * weight.sum()))
+        box = solution.alpha.max(initial=0.0) if self.loss == "squared_hinge" else self._box(weight)
         self.n_support_ = np.bincount(y[solution.alpha > 1e-6 * box], minlength=n_classes).astype(np.int32)
         self.rho_ = float(solution.rho)
         # "ksk" and "mdm" are solved by their gap.
@@ -390,6 +393,19 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         self.duality_gap_ = float(solution.duality_gap)
         self.kkt_violation_ = float(solution.kkt_violation)
         self.n_kernel_evals_ = int(solution.n_kernel_evals)
+
+    def _hidden(self, X: Any, rows: np.ndarray, kernel: dict[str, Any], solution: Any, weight: np.ndarray) -> float:
+        """The error of a score where rounding hides what is claimed, or 0."""
+        machine, squared = MACHINES[self.machine].margins, self.loss == "squared_hinge"
+        slopes, T = self._box(weight), len(self.classes_)
+        if machine:  # a slack per class, and squares are not halved
+            slopes = slopes * (1 if machine.largest else T) * (2 * machine.square if squared else 1)
+        B = solution.alpha[None, :] if solution.B is None else solution.B
+        size = max(abs(self.primal_objective_), abs(self.dual_objective_), 0.0 if self.nu is None else T * self.rho_)
+        return 0.0 if solution.centered else hiding_error(X, rows, kernel, B, slopes, squared, size, self._coef)
+
+    def _box(self, weight: np.ndarray) -> np.ndarray:
+        return weight * (self.C if self.nu is None else len(self.classes_) / (self.nu * weight.sum()))
 
     def _summary(self) -> str:
         return (

@@ -130,6 +130,28 @@ def indefinite(X: Any, rows: np.ndarray, kernel: dict[str, Any], zero_sums: bool
     return bool(lapack.dpotrf(K, lower=True, overwrite_a=True, clean=False)[1] > 0)
 
 
+def check_values(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> None:
+    """Refuse rows whose kernel values overflow."""
+    if kernel["kind"] not in ("linear", "poly"):
+        return
+    k = _core.diagonal(as_data(X), kernel, np.ascontiguousarray(rows, dtype=np.int64), "float64")
+    if not np.all(np.isfinite(k)):
+        i = int(np.argmin(np.isfinite(k)))
+        raise ValueError(
+            f"expected finite kernel values, got {k[i]:g} for row {rows[i]} with itself: scale the columns of X"
+            + (", or lower gamma, degree or coef0" if kernel["kind"] == "poly" else "")
+        )
+
+
+def check_solution(kernel: str | Callable, *numbers: np.ndarray) -> None:
+    """Refuse a solution that has grown without end: the dual of a squared loss is unbounded if Q has no minimum."""
+    if not all(np.all(np.isfinite(x)) for x in numbers):
+        raise ValueError(
+            f"expected the problem to have a solution, got coefficients without end: kernel={kernel!r} is indefinite "
+            "on these rows, and the squared hinge has no minimum; use a positive semidefinite kernel, or loss='hinge'"
+        )
+
+
 def indefinite_advice(kernel: str | Callable) -> str:
     return (
         f"kernel={kernel!r} is indefinite on these rows, so the problem is not convex: the model is a stationary point "
