@@ -149,7 +149,7 @@ class Checks:
 
     def solved(self):
         """A primal value of the same problem without limits: no bound is above it."""
-        params = self.p | dict(max_iter=10_000_000, time_limit=60.0)
+        params = self.p | dict(max_iter=10_000_000, time_limit=10.0)
         fit = Problem(**vars(self.problem) | dict(params=params)).model()
         fit.fit(self.problem.X, self.problem.y, sample_weight=self.problem.weight)
         m = family(facts(self.problem, fit))

@@ -95,8 +95,14 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             kernel = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
             kernels.check_values(X, rows, kernel)
             form, strength = LOSSES[self.loss], float(self.C) * weight
+            # Coefficients sum to zero: no score notices that all rows are moved, but its bias.
+            far = kernel["kind"] == "linear" and kernels.is_far(X, rows)
+            center = X[rows].mean(axis=0, dtype=np.float64) if far else None
+            used = X - center if far else X
+            if far and start is not None:
+                start = start[0], start[1] + moved(start[0], used, center)
             out = solve_columns(
-                X,
+                used,
                 rows,
                 y_used,
                 len(classes),
@@ -104,7 +110,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 kernel,
                 upper=strength if form.box else np.full(len(rows), np.inf),
                 ridge=1 / strength if form.ridge else np.zeros(len(rows)),
-                dtype=value_type(X, rows, kernel, strength, self.tol, small=SMALL),
+                dtype=value_type(used, rows, kernel, strength, self.tol, small=SMALL),
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
                 deadline=begin + (np.inf if self.time_limit is None else float(self.time_limit)),
@@ -113,13 +119,16 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 start=start,
                 progress=progress if progress.wanted else None,
             )
+            if far:
+                B = sp.csr_array((out["values"], rows[out["indices"]], out["indptr"]), (len(out["bias"]), X.shape[0]))
+                out["bias"] = out["bias"] - moved(B, used, center)
             kernels.check_solution(self.kernel, out["values"], out["bias"])
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
             self._set_report(out, y[self.support_], strength[np.searchsorted(rows, self.support_)])
-            if self.status_ == "solved" and (error := self._hidden(X, rows, kernel, out, strength)) > 0:
-                self.status_, self.duality_gap_ = "stalled", np.inf
-                self.kkt_violation_ = max(error, self.kkt_violation_)
+            if (error := self._hidden(used, rows, kernel, out, strength)) > 0:
+                self.status_ = "stalled" if self.status_ == "solved" else self.status_
+                self.duality_gap_, self.kkt_violation_ = np.inf, max(error, self.kkt_violation_)
             if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=True):
                 self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
@@ -276,6 +285,15 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         """
         S = self.decision_function(X)
         return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]
+
+
+def moved(B: sp.csr_array, X: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """<w, center> of w = sum_i B[l, i] (x_i + center): what scores lose when the center is taken off all rows.
+
+    The coefficients sum to zero but for rounding, which counts as well: the center may be far away.
+    """
+    along = (X @ center).astype(np.longdouble) + center.astype(np.longdouble) @ center
+    return np.asarray(B.astype(np.longdouble) @ along, dtype=np.float64)
 
 
 def solve_columns(

@@ -110,7 +110,7 @@ def solve(
     equal = intercept == "exact" and np.ptp(_shares(priors, T)) == 0
     kernel = {**kernel, "centered": bool(equal and kernel["kind"] == "linear" and is_far(X, rows))}
     k = squares(X, rows, kernel)
-    largest = 0.0 if k is None or kernel["centered"] else float(k.max(initial=0.0))
+    largest = 0.0 if k is None or kernel["centered"] else same * float(k.max(initial=0.0))
     problem = _qp(form, strength, segments, target=form.target if nu is None else 0.0)
     if nu is not None:
         _check_nu(nu, intercept, priors, weight, segments, form)

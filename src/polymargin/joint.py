@@ -322,9 +322,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             s = solution
             self._set_prototypes(X, rows, y_used, s.alpha, s.intercept, s.B, s.weights)
             kernel = problem["kernel"] | {"offset": float(intercept == "regularised")}
-            if self.status_ == "solved" and (error := self._hidden(X, rows, kernel, solution, weight)) > 0:
-                self.status_, self.duality_gap_ = "stalled", np.inf
-                self.kkt_violation_ = max(error, self.kkt_violation_)
+            if self.status_ != "no_margin" and (error := self._hidden(X, rows, kernel, solution, weight)) > 0:
+                self.status_ = "stalled" if self.status_ == "solved" else self.status_
+                self.duality_gap_, self.kkt_violation_ = np.inf, max(error, self.kkt_violation_)
             if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=intercept == "exact"):
                 self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin

@@ -11,6 +11,7 @@ import numpy as np
 
 from .certificates import EPS
 
+NO_MARGIN = 1e-6  # of the largest Q[i, i]
 TRIES = 2  # gradients that are made anew where rounding is large
 
 
@@ -24,7 +25,7 @@ class Run:
     max_iter: int
     deadline: float
     progress: Callable | None
-    largest: float = 0.0  # k(x, x), where values have no bound
+    largest: float = 0.0  # Q[i, i], where kernel values have no bound
     n_iter: int = 0
     signalled: bool = False
     stopped: str | None = None  # why an earlier solve ended before its time: nothing more is to be done
@@ -51,8 +52,8 @@ class Run:
         return out | {"status": "stalled"} if out["status"] == "solved" else out
 
     def unit(self, out: dict) -> float:
-        """What the tolerance is relative to."""
-        return float(np.mean(out["multiplier"])) if self.relative else 1.0
+        """What the tolerance is relative to: the margin, or the smallest one that the core knows."""
+        return max(float(np.mean(out["multiplier"])), NO_MARGIN * self.largest) if self.relative else 1.0
 
     def error(self, q: Any) -> float:
         """Of a score, by rounding, anywhere in the feasible set; the squared hinge's variables are up to 1 / ridge."""
