@@ -303,3 +303,11 @@ def test_indefinite_kernels_have_no_certificate(seed):
     ]:
         rounded = (Z @ Z.T).astype(np.float32) if kernel == "precomputed" else Z
         assert model.set_params(kernel=kernel).fit(rounded, y).duality_gap_ < 0.02
+
+
+@pytest.mark.parametrize(("first", "later"), [((0, 1), ("a", "b")), (("a", "b"), (0, 1)), ((0.0, 1.0), ("a", "b"))])
+def test_later_labels_of_another_type(first, later, rng):
+    X, at = rng.normal(size=(12, 2)), np.arange(12) % 2
+    est = CoreVectorSVC().partial_fit(X, np.array(first)[at])
+    with pytest.raises(ValueError, match="partial_fit expected labels among"):
+        est.partial_fit(X, np.array(later, dtype=object)[at])

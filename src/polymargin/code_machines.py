@@ -37,7 +37,7 @@ from .checks import (
 from .dual import value_type
 from .machines import LOSSES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
-from .prototypes import PrototypeClassifier
+from .prototypes import LARGEST_COEF, PrototypeClassifier
 from .resources import budget, threads
 from .state import keep, whole
 
@@ -95,12 +95,10 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             kernel = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
             kernels.check_values(X, rows, kernel)
             form, strength = LOSSES[self.loss], float(self.C) * weight
-            # Coefficients sum to zero: no score notices that all rows are moved, but its bias.
-            far = kernel["kind"] == "linear" and kernels.is_far(X, rows)
-            center = X[rows].mean(axis=0, dtype=np.float64) if far else None
-            used = X - center if far else X
-            if far and start is not None:
-                start = start[0], start[1] + moved(start[0], used, center)
+            center = self._center(X, rows, code, memory)
+            used = X if center is None else X - center
+            if center is not None and start is not None:
+                start = start[0], start[1] + self._along(center)
             out = solve_columns(
                 used,
                 rows,
@@ -119,12 +117,11 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 start=start,
                 progress=progress if progress.wanted else None,
             )
-            if far:
-                B = sp.csr_array((out["values"], rows[out["indices"]], out["indptr"]), (len(out["bias"]), X.shape[0]))
-                out["bias"] = out["bias"] - moved(B, used, center)
             kernels.check_solution(self.kernel, out["values"], out["bias"])
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
+            if center is not None:
+                self.intercept_ = self.intercept_ - self._along(center)
             self._set_report(out, y[self.support_], strength[np.searchsorted(rows, self.support_)])
             if (error := self._hidden(used, rows, kernel, out, strength)) > 0:
                 self.status_ = "stalled" if self.status_ == "solved" else self.status_
@@ -166,6 +163,26 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         self.rho_ = 1.0
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
+
+    def _center(self, X: Any, rows: np.ndarray, code: np.ndarray, memory: float) -> np.ndarray | None:
+        """The mean of linear rows that are far from the origin, where there is room for a copy without it.
+
+        Coefficients sum to zero: no score notices that all rows are moved, but for its bias.
+        """
+        columns = len(code) if code.dtype == np.int64 else code.shape[1]
+        fits = 8 * X.shape[1] * columns <= LARGEST_COEF and 8 * X.shape[0] * X.shape[1] <= 0.25 * memory
+        if self.kernel != "linear" or not fits or not kernels.is_far(X, rows):
+            return None
+        return X[rows].mean(axis=0, dtype=np.float64)
+
+    def _along(self, center: np.ndarray) -> np.ndarray:
+        """<w, center> of every column: what its scores lose when the center is taken off all rows.
+
+        The weights are those that scores are made of: their coefficients sum to zero but for rounding, which counts
+        where the center is far away.
+        """
+        W = self._weights() if self._coef is None else self._coef
+        return np.asarray(W @ center.astype(np.longdouble), dtype=np.float64)
 
     def _set_report(self, out: dict[str, Any], y: np.ndarray, strength: np.ndarray) -> None:
         largest = np.zeros(len(y))
@@ -285,15 +302,6 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         """
         S = self.decision_function(X)
         return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]
-
-
-def moved(B: sp.csr_array, X: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """<w, center> of w = sum_i B[l, i] (x_i + center): what scores lose when the center is taken off all rows.
-
-    The coefficients sum to zero but for rounding, which counts as well: the center may be far away.
-    """
-    along = (X @ center).astype(np.longdouble) + center.astype(np.longdouble) @ center
-    return np.asarray(B.astype(np.longdouble) @ along, dtype=np.float64)
 
 
 def solve_columns(

@@ -79,6 +79,13 @@ class Growth:
     pace: float = 0.0  # seconds of a kernel value, on samples
     first_gap: tuple[float, float] | None = None
 
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.kappa):
+            raise ValueError(
+                "expected finite kernel values, got k(x, x) that are not: scale the columns of X, or lower gamma, "
+                "degree or coef0"
+            )
+
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
         self.working, self.alpha = start, alpha
         tol, finer = max(0.4 * self.tol, 0.05), 1.0

@@ -175,6 +175,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         if kernels.kind(self.kernel) in kernels.HAS_GAMMA:
             self.gamma_ = kernels.resolve_gamma(self.kernel, self.gamma, *column_moments(X, sample_weight), X.shape[1])
         form = self._form(X, rows)
+        kernels.check_values(X, rows, form.record(X, X))
         weight, same = sample_weight[rows], np.zeros(len(rows), dtype=np.int64)
         with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})) as bar:
             run = run_options(self, begin, bar)
