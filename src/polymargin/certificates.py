@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _core, kernels
+from .machines import MACHINES
 
 EPS = 8 * float(np.finfo(float).eps)  # eight standard deviations, or a few operations
 MOST = 1e-3  # of the primal value may be rounding
@@ -64,6 +65,25 @@ def hiding_error(
         for at in range(0, len(rows), BLOCK):
             error[at : at + BLOCK] = EPS * (abs(X[rows[at : at + BLOCK]]) @ longest)
     return float(error.max()) if hides(error, slopes, squared, size) else 0.0
+
+
+def joint_error(
+    est: Any, X: Any, rows: np.ndarray, kernel: dict[str, Any], solution: Any, strength: np.ndarray
+) -> float:
+    """`hiding_error` of a fitted joint machine."""
+    margins, T, squared = MACHINES[est.machine].margins, len(est.classes_), est.loss == "squared_hinge"
+    if margins:  # a slack per class, and squares are not halved
+        strength = strength * (1 if margins.largest else T) * (2 * margins.square if squared else 1)
+    B = solution.alpha[None, :] if solution.B is None else solution.B
+    size = max(abs(est.primal_objective_), abs(est.dual_objective_), 0.0 if est.nu is None else T * est.rho_)
+    return hiding_error(X, rows, kernel, B, strength, squared, size, est._coef)
+
+
+def claim_less(est: Any, error: float) -> None:
+    """Withdraw the claims of a fit whose scores have a hiding error."""
+    if error > 0:
+        est.status_ = "stalled" if est.status_ == "solved" else est.status_
+        est.duality_gap_, est.kkt_violation_ = float("inf"), max(error, est.kkt_violation_)
 
 
 def hides(error: np.ndarray, slopes: np.ndarray, squared: bool, size: float) -> bool:

@@ -25,8 +25,6 @@ from . import _core, kernels
 from .batches import Arrays
 from .certificates import relative_gap
 from .core_search import Form, Found, Model, Rows, Search, Source, best_rho, draw, joined
-from .progress import Progress
-from .resources import budget
 
 SMALL_GRAM = 64 << 20  # bytes of a Gram matrix in float64 up to which a problem is solved as a whole
 POOL = 50_000  # rows that samples are drawn from
@@ -81,10 +79,7 @@ class Growth:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.kappa):
-            raise ValueError(
-                "expected finite kernel values, got k(x, x) that are not: scale the columns of X, or lower gamma, "
-                "degree or coef0"
-            )
+            raise ValueError(f"expected finite kernel values, got k(x, x) = {self.kappa:g}: {kernels.OVERFLOW}")
 
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
         self.working, self.alpha = start, alpha
@@ -309,29 +304,6 @@ class Growth:
             done = np.log(self.first_gap[0] / self.gap) / np.log(self.first_gap[0] / self.tol)
             text += f"  ETA {(now - self.first_gap[1]) * (1 / done - 1):.0f} s"
         return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
-
-
-def run_options(estimator: Any, begin: float, bar: Progress, epsilon: float | None = None) -> dict[str, Any]:
-    """The limits of an estimator that began to fit at `begin`, as `Growth` takes them."""
-    limit = np.inf if estimator.time_limit is None else estimator.time_limit - (time.perf_counter() - begin)
-    return dict(
-        tol=float(estimator.tol),
-        epsilon=epsilon,
-        sample_size=estimator.sample_size,
-        max_core=int(estimator.max_core),
-        max_iter=int(estimator.max_iter),
-        deadline=time.monotonic() + limit,
-        memory=budget(estimator.memory),
-        report=bar if bar.wanted else None,
-    )
-
-
-def seed_of(random_state: Any) -> int:
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(1 << 32))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(1 << 31))
-    return 0 if random_state is None else int(random_state)
 
 
 def grow(

@@ -15,9 +15,10 @@ from . import kernels
 from .batches import Facts, mapped, stream_of
 from .checks import check_classes, check_rows, check_sample_weight, class_weights
 from .core_model import CoreModel
+from .core_options import run_options, seed_of
 from .core_pairs import fit_pairs
 from .core_search import Rows, joined
-from .core_set import SMALL_GRAM, grow, learn, run_options, seed_of
+from .core_set import SMALL_GRAM, grow, learn
 from .distributed import distributed_source, is_dask
 from .labels import check_labels, index_among
 from .progress import Progress, with_callbacks

@@ -26,8 +26,9 @@ from .checks import (
     check_sample_weight,
     column_moments,
 )
+from .core_options import run_options, seed_of
 from .core_search import Form
-from .core_set import SMALL_GRAM, learn, run_options, seed_of
+from .core_set import SMALL_GRAM, learn
 from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
 from .resources import threads
 from .state import keep, whole

@@ -290,8 +290,8 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         where rows are long, or nearly all of them are far from the margin.
         """
         begin, n, memory, level = time.monotonic(), len(label), budget("auto"), common(loss)
-        size = level if level is not None and self.rescaling == "margin" else 1.0
         given = strength, loss
+        size = level if level is not None and self.rescaling == "margin" else 1.0
         if level is not None:
             strength, loss = strength * (level / size**2), loss / level
         shared = dict(X=X, rows=rows, y=label, n_classes=len(loss), intercept="regularised" if ones else "none")
@@ -326,8 +326,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         status = "solved" if gap <= self.tol and s.status != "interrupted" else s.status
         if status == "solved" and gap > self.tol:
             status = "max_iter" if n_iter >= self.max_iter else "stalled"
-        error = KeyboardInterrupt() if s.signalled else None
-        return Answer(W.ravel(), status, n_iter, *values, [gap], 0, error), W, B
+        return Answer(W.ravel(), status, n_iter, *values, [gap], 0, KeyboardInterrupt() if s.signalled else None), W, B
 
     def _loss(self, n_classes: int) -> np.ndarray:
         if self.loss_matrix is None:
