@@ -12,7 +12,8 @@ takes differences before squares. Each class below is one family of machines. It
     scores()          decision values of all rows, by the definition
     noise             (n, columns): what rounding of kernel values justifies in a score
     zero_sums         whether the variables have fixed sums, so that only differences of feature vectors count
-    bounds            whether dual_objective_ of a fit that was stopped is the best bound that was met on the way
+    bounds            whether dual_objective_ of a fit that was stopped is the best bound that was met on the way, and
+                      primal_objective_ of one that time stopped an upper bound
 """
 
 from types import SimpleNamespace
