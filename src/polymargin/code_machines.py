@@ -118,6 +118,8 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 progress=progress if progress.wanted else None,
             )
             kernels.check_solution(self.kernel, out["values"], out["bias"])
+            if center is not None:
+                balance(out, strength if form.box else np.full(len(rows), np.inf))
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
             if center is not None:
@@ -300,6 +302,21 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         """
         S = self.decision_function(X)
         return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]
+
+
+def balance(out: dict[str, Any], upper: np.ndarray) -> None:
+    """Make the coefficients of every column sum to zero but for one rounding, by those off their bounds.
+
+    A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one.
+    """
+    column = np.repeat(np.arange(len(out["bias"])), np.diff(out["indptr"]))
+    size = np.abs(out["values"])
+    room = np.maximum(np.minimum(size, upper[out["indices"]] - size), 0.0)
+    total, free = np.zeros(len(out["bias"]), dtype=np.longdouble), np.zeros(len(out["bias"]))
+    np.add.at(total, column, out["values"].astype(np.longdouble))
+    np.add.at(free, column, room)
+    share = np.divide(total, free, out=np.zeros_like(total), where=np.abs(total) < 0.1 * free)
+    out["values"] = np.asarray(out["values"] - share[column] * room, dtype=np.float64)
 
 
 def solve_columns(
