@@ -8,6 +8,8 @@ from .honest_values import coefficients, full_scores, mixtures, noise, total
 class Columns:
     """Binary machines with bias by the columns of a code; `point` is b = label times variable, (columns, n)."""
 
+    zero_sums, bounds = True, True
+
     def __init__(self, f):
         self.f, self.code = f, np.asarray(f.model.code_, dtype=f.real)
         self.S = self.code[f.y]  # (n, columns): label of the row in each machine, 0 where it takes no part
@@ -76,7 +78,7 @@ class Columns:
 class Core:
     """sum_c |w_c|^2 - 2 rho + sum_i (w_i / r) (rho - s_i)_+^2 over the simplex, once or once per pair of classes."""
 
-    unit = 1.0
+    unit, zero_sums, bounds = 1.0, False, False
 
     def __init__(self, f):
         self.f, p = f, f.p
@@ -155,7 +157,7 @@ def best_rho(s, price):
 class Ball:
     """t + C/4 sum_i w_i xi_i^2, |phi(x_i) - c|^2 <= t + xi_i; radius_ is the root of t, 0 where that is negative."""
 
-    unit = 1.0
+    unit, zero_sums, bounds = 1.0, True, False
 
     def __init__(self, f):
         self.f, self.C = f, f.p["C"]
@@ -209,7 +211,7 @@ class Ball:
 class Structured:
     """1/2 (|W|^2 + |b|^2) + C sum_i w_i max_c of Delta - f_y + f_c, or of Delta (1 - f_y + f_c); `point` is (W, b)."""
 
-    unit = 1.0
+    unit, zero_sums, bounds = 1.0, False, False
 
     def __init__(self, f):
         self.f, p, m = f, f.p, f.model

@@ -11,6 +11,9 @@ takes differences before squares. Each class below is one family of machines. It
     others(rng)       other feasible points: none of them may beat a bound that is claimed
     scores()          decision values of all rows, by the definition
     noise             (n, columns): what rounding of kernel values justifies in a score
+    zero_sums         whether the variables have fixed sums, so that only differences of feature vectors count
+    bounds            whether dual_objective_ of a fit that was stopped is the best bound that was met on the way, and
+                      primal_objective_ of one that time stopped an upper bound
 """
 
 from types import SimpleNamespace
@@ -95,8 +98,31 @@ def facts(problem, model):
     if kernel == "rbf":  # distances by norms and products round relative to the norms around the mean
         spread = ((f.X - f.X.mean(axis=0)) ** 2) @ np.broadcast_to(np.asarray(f.gamma, dtype=f.real), f.X.shape[1])
         f.eps *= 1 + float(spread.max())
+    if kernel == "laplacian" and f.single and sp.issparse(problem.X):  # values are rounded before their differences
+        f.eps *= 1 + float(f.gamma) * float(np.abs(f.X).sum(axis=1).max())
     f.linear_in_float64 = name == "linear" and not f.single
     return f
+
+
+def indefinite(K, zero_sums):
+    """Whether a'Ka < 0 for some a (that sums to zero), beyond rounding of the eigenvalues."""
+    K = np.asarray(K, dtype=float)
+    if zero_sums:
+        K = K - K.mean(axis=0)
+        K = K - K.mean(axis=1)[:, None]
+    values = np.linalg.eigvalsh((K + K.T) / 2)
+    return bool(values[0] < -1e-13 * len(K) * np.abs(values).max())
+
+
+def has_no_minimum(problem):
+    """Whether the squared hinge may have none: the kernel is indefinite on these rows."""
+    p, rows = problem.params, np.asarray(problem.rows)
+    if p.get("loss") != "squared_hinge" or p["kernel"] not in ("sigmoid", "precomputed"):
+        return False
+    weight = np.ones(len(rows)) if problem.weight is None else np.asarray(problem.weight, float)
+    gamma = scale_gamma(rows.astype(np.longdouble), weight) if p.get("gamma") == "scale" else p.get("gamma")
+    K = rows if p["kernel"] == "precomputed" else kernel_matrix("sigmoid", rows, rows, gamma, 3, p["coef0"])
+    return indefinite(K[np.ix_(weight > 0, weight > 0)], False)
 
 
 def noise(f, B, K=None):
@@ -142,6 +168,7 @@ class Scatter:
         self.B, self.point = B, B.sum(axis=0)
         self.misplaced = float(np.abs(B[1 - f.E.T > 0]).max(initial=0.0))  # alpha_i belongs to the row of its class
         self.nu, self.loss, self.exact = p["nu"], p["loss"], p["intercept"] == "exact"
+        self.zero_sums, self.bounds = self.exact, False
         self.u = f.weight * (p["C"] if self.nu is None else f.T / (self.nu * f.weight.sum()))
         self.m = f.model.rho_ if self.nu is not None else 0.0 if self.loss == "logistic" else 1.0
         self.b = np.asarray(f.model.intercept_, dtype=f.real) if self.exact else np.zeros(f.T, dtype=f.real)
@@ -239,6 +266,8 @@ MARGINS = {
 
 class Margins:
     """1/2 sum_c |w_c|^2 and slacks 1 + f_m - f_y, or 1 + f_m and t - f_y; `point` is B, (T, n)."""
+
+    zero_sums, bounds = False, False
 
     def __init__(self, f):
         self.f, p = f, f.p

@@ -31,6 +31,7 @@ COLUMNS = ("primal", "dual", "gap", "kkt", "scores", "infeasible")
 def run_one(seed, number):
     """One problem: what it is, how it ended, deviations and violations."""
     from .honest_checks import Checks
+    from .honest_values import has_no_minimum
 
     problem = make(seed, number)
     out = dict(number=number, kind=problem.kind, status="error", worst={}, found=[], text=problem.describe())
@@ -40,6 +41,8 @@ def run_one(seed, number):
         try:
             model = problem.model().fit(problem.X, problem.y, sample_weight=problem.weight)
         except Exception as error:
+            if isinstance(error, ValueError) and "no minimum" in str(error) and has_no_minimum(problem):
+                return out | dict(status="refused")
             out["found"] = [("error", f"{type(error).__name__}: {error}")]
             return out
         spent = time.perf_counter() - begin[0], time.process_time() - begin[1]

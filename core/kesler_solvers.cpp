@@ -269,10 +269,13 @@ class KeslerSolver {
 
   // --- the end ---
 
+  // The best multiple of the point. An indefinite kernel may give it a square that is not positive: then it has none.
+  double multiple() const { return !min_norm() ? 1 : square_ > 0 ? total_ / square_ : 0; }
+
   // What the best multiple of the point proves; its largest violation.
   void certify() {
     if (min_norm()) measure();  // without the rounding errors of the steps
-    const double scale = min_norm() ? total_ / square_ : 1;
+    const double scale = multiple();
     double quadratic = 0, ridge = 0, linear = 0, loss = 0;
     out_.violation = 0;
     for (Index i = 0; i < n_; ++i) {
@@ -306,7 +309,7 @@ class KeslerSolver {
   void finish(bool solved) {
     out_.alpha.resize(n_ * T_), out_.gradient.resize(n_ * T_);
     if (!lost_) weigh(), certify();
-    const double scale = min_norm() && !lost_ ? total_ / square_ : 1;
+    const double scale = lost_ ? 1 : multiple();
     for (Index c = 0; c < T_; ++c)
       for (Index i = 0; i < n_; ++i) {
         out_.alpha[c * n_ + i] = -scale * a(i, c);

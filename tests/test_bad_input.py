@@ -350,3 +350,11 @@ def test_plain_arrays_are_checked_like_any_other():
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         named.predict(X)
     assert not hasattr(named.fit(X, y), "feature_names_in_")
+
+
+@pytest.mark.parametrize(("first", "later"), [((0, 1), ("a", "b")), (("a", "b"), (0, 1)), ((0.0, 1.0), ("a", "b"))])
+def test_later_labels_of_another_type(first, later, rng):
+    X, at = rng.normal(size=(12, 2)), np.arange(12) % 2
+    est = CoreVectorSVC().partial_fit(X, np.array(first)[at])
+    with pytest.raises(ValueError, match="partial_fit expected labels among"):
+        est.partial_fit(X, np.array(later, dtype=object)[at])

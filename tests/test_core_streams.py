@@ -211,7 +211,7 @@ def test_partial_fit_with_bad_input(data):
     with pytest.raises(ValueError, match="declare"):
         CoreVectorSVC().partial_fit(X[y == 0], y[y == 0])
     model = CoreVectorSVC().partial_fit(X[y < 2], y[y < 2])
-    with pytest.raises(ValueError, match=r"found (np.int64\()?2"):
+    with pytest.raises(ValueError, match=r"got (np.int64\()?2"):
         model.partial_fit(X, y)
     CoreVectorSVC(nu=1e-4).partial_fit(X, y, n_total=3000)
     assert not hasattr(CoreVectorSVC(scheme="pairwise"), "partial_fit")

@@ -110,3 +110,14 @@ def test_numbers_whose_squares_overflow(rng):
     with pytest.raises(ValueError, match="squares are finite"):
         model.predict(1e200 * X)
     assert np.all(np.isfinite(model.predict(1e100 * X)))
+
+
+@pytest.mark.parametrize("neighbors", [None, 5])
+def test_spreads_whose_square_is_no_number(rng, neighbors):
+    """A spread of 1e-200 leaves the nearest row alone, one of 1e200 weighs all alike."""
+    X, z, new = rng.normal(size=(30, 2)), rng.normal(size=30), rng.normal(size=(10, 2))
+    nearest = np.argmin(np.linalg.norm(new[:, None] - X, axis=2), axis=1)
+    tiny = GRNNRegressor(spread=1e-200, n_neighbors=neighbors).fit(X, z)
+    np.testing.assert_allclose(tiny.predict(new), z[nearest])
+    if neighbors is None:
+        np.testing.assert_allclose(GRNNRegressor(spread=1e200).fit(X, z).predict(new), z.mean(), rtol=1e-12)

@@ -9,6 +9,7 @@ from polymargin.machines import MACHINES
 
 honest_problems = pytest.importorskip("benchmarks.honest_problems")
 honest_checks = pytest.importorskip("benchmarks.honest_checks")
+honesty = pytest.importorskip("benchmarks.honesty")
 
 KINDS = [("JointSVC", name) for name in MACHINES] + [(name, None) for name in honest_problems.ESTIMATORS][1:]
 
@@ -58,3 +59,25 @@ def test_problems_repeat(seed):
     a, b = (honest_problems.make(seed, 17) for _ in range(2))
     assert a.describe() == b.describe()
     np.testing.assert_array_equal(a.rows, b.rows)
+
+
+def test_weaker_claims_are_taken_only_where_they_are_true(seed):
+    problem, model = ordinary(seed, "PairwiseSVC", None)
+    assert "nothing" in found(problem, model, duality_gap_=np.inf)  # the kernel is positive definite
+    problem, model = ordinary(seed, "JointSVC", "scatter")
+    assert "no_margin" in found(problem, model, status_="no_margin")
+
+
+# Problems whose claims were false once: a bound met on the way, values without digits, no margin, indefinite kernels.
+ONCE = [(2, 1781), (3, 262), (4, 1168), (7, 1038), (100, 137), (100, 318), (100, 922), (100, 1892), (101, 17),
+        (101, 274), (101, 484), (101, 515), (101, 532), (101, 1794)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("seed_of_problem", "number"), ONCE)
+def test_problems_that_were_wrong_once(seed_of_problem, number):
+    assert not honesty.run_one(seed_of_problem, number)["found"]
+
+
+def test_a_slice_of_the_benchmark(seed):
+    wrong = [honesty.run_one(seed, number) for number in range(40)]
+    assert not [(r["number"], r["found"]) for r in wrong if r["found"]]

@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core, kernels
+from .certificates import claim_less, hiding_error, relative_gap
 from .checks import (
     KERNEL,
     POSITIVE,
@@ -36,7 +37,7 @@ from .checks import (
 from .dual import value_type
 from .machines import LOSSES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, announce, with_callbacks
-from .prototypes import PrototypeClassifier
+from .prototypes import LARGEST_COEF, PrototypeClassifier
 from .resources import fit_resources, threads
 from .state import keep, whole
 
@@ -92,9 +93,14 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         data = dict(X=X, y=y, metadata={"sample_weight": sample_weight})
         with Progress(self, self.tol, self.verbose, data) as progress:
             kernel = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
+            kernels.check_values(X, rows, kernel)
             form, strength = LOSSES[self.loss], float(self.C) * weight
+            center = self._center(X, rows, code, memory)
+            used = X if center is None else X - center
+            if center is not None and start is not None:
+                start = start[0], start[1] + self._along(center)
             out = solve_columns(
-                X,
+                used,
                 rows,
                 y_used,
                 len(classes),
@@ -102,7 +108,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 kernel,
                 upper=strength if form.box else np.full(len(rows), np.inf),
                 ridge=1 / strength if form.ridge else np.zeros(len(rows)),
-                dtype=value_type(X, rows, kernel, strength, self.tol, small=SMALL),
+                dtype=value_type(used, rows, kernel, strength, self.tol, small=SMALL),
                 tol=float(self.tol),
                 max_iter=int(self.max_iter),
                 deadline=begin + (np.inf if self.time_limit is None else float(self.time_limit)),
@@ -111,9 +117,15 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
                 start=start,
                 progress=progress if progress.wanted else None,
             )
+            kernels.check_solution(self.kernel, out["values"], out["bias"])
+            if center is not None:
+                balance(out, strength if form.box else np.full(len(rows), np.inf))
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
+            if center is not None:
+                self.intercept_ = self.intercept_ - self._along(center)
             self._set_report(out, y[self.support_], strength[np.searchsorted(rows, self.support_)])
+            claim_less(self, self._hidden(used, rows, kernel, out, strength))
             if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=True):
                 self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
@@ -152,6 +164,26 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
 
+    def _center(self, X: Any, rows: np.ndarray, code: np.ndarray, memory: float) -> np.ndarray | None:
+        """The mean of linear rows that are far from the origin, where there is room for a copy without it.
+
+        Coefficients sum to zero: no score notices that all rows are moved, but for its bias.
+        """
+        columns = len(code) if code.dtype == np.int64 else code.shape[1]
+        fits = 8 * X.shape[1] * columns <= LARGEST_COEF and 8 * X.shape[0] * X.shape[1] <= 0.25 * memory
+        if self.kernel != "linear" or not fits or not kernels.is_far(X, rows):
+            return None
+        return X[rows].mean(axis=0, dtype=np.float64)
+
+    def _along(self, center: np.ndarray) -> np.ndarray:
+        """<w, center> of every column: what its scores lose when the center is taken off all rows.
+
+        The weights are those that scores are made of: their coefficients sum to zero but for rounding, which counts
+        where the center is far away.
+        """
+        W = self._weights() if self._coef is None else self._coef
+        return np.asarray(W @ center.astype(np.longdouble), dtype=np.float64)
+
     def _set_report(self, out: dict[str, Any], y: np.ndarray, strength: np.ndarray) -> None:
         largest = np.zeros(len(y))
         np.maximum.at(largest, self.dual_coef_.indices, np.abs(self.dual_coef_.data))
@@ -162,10 +194,16 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         self.n_iter_ = int(out["n_iter"])
         self.primal_objective_ = primal = float(out["primal"].sum())
         self.dual_objective_ = dual = float(out["dual"].sum())
-        scale = max(abs(primal), abs(dual))
-        self.duality_gap_ = (max(primal - dual, 0.0) / scale if scale > 0 else 0.0) if np.isfinite(scale) else np.inf
+        self.duality_gap_ = relative_gap(primal, dual)
         self.kkt_violation_ = float(out["violation"])
         self.n_kernel_evals_ = int(out["evaluations"])
+
+    def _hidden(self, X: Any, rows: np.ndarray, kernel: dict[str, Any], out: dict[str, Any], strength: Any) -> float:
+        """The error of a score where rounding hides what is claimed, or 0."""
+        B = sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), len(rows)))
+        size = max(abs(self.primal_objective_), abs(self.dual_objective_))
+        uses = np.bincount(out["indices"], minlength=len(rows))  # machines in which a row has a coefficient
+        return hiding_error(X, rows, kernel, B, uses * strength, self.loss == "squared_hinge", size)
 
     def _summary(self) -> str:
         return (
@@ -264,6 +302,21 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         """
         S = self.decision_function(X)
         return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]
+
+
+def balance(out: dict[str, Any], upper: np.ndarray) -> None:
+    """Make the coefficients of every column sum to zero but for one rounding, by those off their bounds.
+
+    A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one.
+    """
+    column = np.repeat(np.arange(len(out["bias"])), np.diff(out["indptr"]))
+    size = np.abs(out["values"])
+    room = np.maximum(np.minimum(size, upper[out["indices"]] - size), 0.0)
+    total, free = np.zeros(len(out["bias"]), dtype=np.longdouble), np.zeros(len(out["bias"]))
+    np.add.at(total, column, out["values"].astype(np.longdouble))
+    np.add.at(free, column, room)
+    share = np.divide(total, free, out=np.zeros_like(total), where=np.abs(total) < 0.1 * free)
+    out["values"] = np.asarray(out["values"] - share[column] * room, dtype=np.float64)
 
 
 def solve_columns(

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .core_set import Growth, learn, relative_gap, run_options, seed_of
+from .certificates import relative_gap
+from .core_options import run_options, seed_of
+from .core_set import Growth, learn
 from .progress import Progress
 from .reductions import all_pairs
 from .state import keep

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from . import _core, kernels
 from .checks import canonical
 
-EDGES = 4096  # values of rho among which the primal is minimised: a relative error of 1e-6 or so
+EDGES = 4096  # values of rho among which the primal is minimised
+EXACT = 1e-6  # relative error of P that is none
 
 
 @dataclass
@@ -226,17 +227,24 @@ class Search:
         order = np.lexsort((rows.index, scores))[: self.count]
         return Found(a.moments + b.moments, min(a.lowest, b.lowest), rows[order], scores[order], a.n + b.n)
 
-    def primal(self, found: Found) -> tuple[float, float]:
-        """P and the rho that attains it; rounding of kernel values, which enters P - D four times, is added."""
+    def primal(self, found: Found) -> tuple[float, float, Search | None]:
+        """P, the rho that attains it, and a search that would find P more exactly, if that is needed.
+
+        Rounding of kernel values, which enters P - D four times, is added to P.
+        """
         square = self.model.square + 4 * self.form.error
         if self.form.ridge == 0:  # no slack: rho is the smallest score
-            return square - 2 * found.lowest, found.lowest
+            return square - 2 * found.lowest, found.lowest, None
         n, s, ss = np.cumsum(found.moments[:, :-1], axis=1)
         # Rows between rho and the next edge count, too, which makes P no smaller: any rho up to an edge will do.
-        rho = np.minimum(self.edges, np.divide(1 + s, n, out=np.full(len(n), np.inf), where=n > 0))
+        edges = self.edges
+        rho = np.minimum(edges, np.divide(1 + s, n, out=np.full(len(n), np.inf), where=n > 0))
         value = square - 2 * rho + np.maximum((n * rho - 2 * s) * rho + ss, 0)
         best = int(np.argmin(value))
-        return float(value[best]), float(rho[best])
+        low, high, P = edges[best - 1] if best else found.lowest, edges[best], float(value[best])
+        too_much = found.moments[0, best] * (high - rho[best]) ** 2  # at most
+        rough = too_much > EXACT * max(abs(P), abs(self.model.dual)) and low < high
+        return P, float(rho[best]), replace(self, low=float(low), high=float(high)) if rough else None
 
 
 def best_rho(s: np.ndarray, ridge: np.ndarray) -> float:

@@ -23,15 +23,15 @@ import numpy as np
 
 from . import _core, kernels
 from .batches import Arrays
+from .certificates import relative_gap
 from .core_search import Form, Found, Model, Rows, Search, Source, best_rho, draw, joined
-from .progress import Progress
-from .resources import budget
 
 SMALL_GRAM = 64 << 20  # bytes of a Gram matrix in float64 up to which a problem is solved as a whole
 POOL = 50_000  # rows that samples are drawn from
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
+FINER = 3  # passes at most that measure P of the last model exactly
 GRACE = 0.5  # and beyond the time limit, if it is the first one
 
 
@@ -62,6 +62,7 @@ class Growth:
     gradient: np.ndarray | None = None
     model: Model | None = None
     best: tuple[Model, float, float] | None = None  # model, P, rho
+    finer: Search | None = None  # which would measure P of the best model better, or None: it is exact
     gap: float = np.inf
     status: str = "solved"
     signalled: bool = False
@@ -75,6 +76,10 @@ class Growth:
     reading: float = 0.0  # seconds of a pass that does next to nothing
     pace: float = 0.0  # seconds of a kernel value, on samples
     first_gap: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.kappa):
+            raise ValueError(f"expected finite kernel values, got k(x, x) = {self.kappa:g}: {kernels.OVERFLOW}")
 
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
         self.working, self.alpha = start, alpha
@@ -105,7 +110,7 @@ class Growth:
         except Ended as end:
             self.status = end.args[0]
         allowed = {"interrupted": PATIENCE, "time_limit": self.deadline + GRACE - time.monotonic()}
-        if self.best is None and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
+        if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
             self.last_pass(source)
         X = self.certified()[0].rows.X
         self.doubt(X, np.arange(X.shape[0]))
@@ -129,10 +134,20 @@ class Growth:
         return self.deadline - time.monotonic() - reserved
 
     def last_pass(self, source: Source) -> None:
-        """A certificate for a fit that ended before its first pass, unless this is interrupted as well."""
+        """A certificate for a fit that ended before its first pass, or an exact one, unless this is interrupted too.
+
+        A pass finds P among values of rho that were guessed before it; a smaller rho leaves an upper bound.
+        """
         interrupted = self.status == "interrupted"
         try:
-            self.judge(search := self.searching(), self.search(source, search, certify=True))
+            if self.best is None:
+                self.judge(search := self.searching(), self.search(source, search, certify=True))
+            for _ in range(FINER):
+                if self.finer is None:
+                    break
+                primal, rho, self.finer = self.finer.primal(self.search(source, self.finer, certify=True))
+                self.best, self.gap = (self.best[0], primal, rho), relative_gap(primal, self.best[0].dual)
+                self.status = "solved" if self.gap <= self.tol else self.status
         except KeyboardInterrupt:
             interrupted = self.signalled = True
         except Ended:  # a callback asks for the end, or the pass took far too long
@@ -171,7 +186,7 @@ class Growth:
         a[used] /= a[used].sum()
         square = float(a @ self.gradient + a @ linear - a**2 @ ridge)
         mean, lowest = float(a @ self.gradient), float(out["multiplier"][0])
-        self.model = Model(w[used], a[used], float(out["dual"]), max(square, 0.0), mean, lowest)
+        self.model = Model(w[used], a[used], float(out["dual"]), square, mean, lowest)
         if 4 * form.error > 0.05 * self.tol * abs(self.model.dual):  # too much for the certificate
             self.form = form.widened()
             return self.solve(tol)
@@ -236,7 +251,7 @@ class Growth:
 
     def search(self, source: Source, search: Search, certify: bool = False) -> Found:
         begin, found, last = time.monotonic(), None, 0.0
-        end = self.deadline + (GRACE if self.best is None else 0.0)
+        end = self.deadline + (GRACE if certify or self.best is None else 0.0)
         for part in source.map(search):
             found = part if found is None else search.merged(found, part)
             self.evaluations += part.n * len(self.model.alpha)
@@ -253,17 +268,18 @@ class Growth:
 
     def judge(self, search: Search, found: Found) -> bool:
         """Keep the model if its certificate is the best; whether this is the end."""
-        primal, rho = search.primal(found)
+        primal, rho, finer = search.primal(found)
         gap = relative_gap(primal, self.model.dual)
-        if gap < self.gap:
-            self.best, self.gap = (self.model, primal, rho), gap
+        best = (self.model, primal, rho)
+        if gap < self.gap or self.best is None:
+            self.best, self.gap, self.finer = best, gap, finer
         self.first_gap = self.first_gap or (gap, time.monotonic())
         self.tell()
         if gap <= self.tol:
             self.status = "solved"
             return True
         if self.epsilon is not None and not len(found.rows) and self.status == "solved":
-            self.best, self.gap, self.status = (self.model, primal, rho), gap, "epsilon"
+            self.best, self.gap, self.finer, self.status = best, gap, finer, "epsilon"
             return True
         if time.monotonic() > self.deadline and self.status == "solved":
             raise Ended("time_limit")
@@ -288,34 +304,6 @@ class Growth:
             done = np.log(self.first_gap[0] / self.gap) / np.log(self.first_gap[0] / self.tol)
             text += f"  ETA {(now - self.first_gap[1]) * (1 / done - 1):.0f} s"
         return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
-
-
-def relative_gap(primal: float, dual: float) -> float:
-    scale = max(abs(primal), abs(dual))
-    return max(primal - dual, 0.0) / scale if scale > 0 else 0.0
-
-
-def run_options(estimator: Any, begin: float, bar: Progress, epsilon: float | None = None) -> dict[str, Any]:
-    """The limits of an estimator that began to fit at `begin`, as `Growth` takes them."""
-    limit = np.inf if estimator.time_limit is None else estimator.time_limit - (time.perf_counter() - begin)
-    return dict(
-        tol=float(estimator.tol),
-        epsilon=epsilon,
-        sample_size=estimator.sample_size,
-        max_core=int(estimator.max_core),
-        max_iter=int(estimator.max_iter),
-        deadline=time.monotonic() + limit,
-        memory=budget(estimator.memory),
-        report=bar if bar.wanted else None,
-    )
-
-
-def seed_of(random_state: Any) -> int:
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(1 << 32))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(1 << 31))
-    return 0 if random_state is None else int(random_state)
 
 
 def grow(

@@ -15,11 +15,12 @@ from . import kernels
 from .batches import Facts, mapped, stream_of
 from .checks import check_classes, check_rows, check_sample_weight, class_weights
 from .core_model import CoreModel
+from .core_options import run_options, seed_of
 from .core_pairs import fit_pairs
 from .core_search import Rows, joined
-from .core_set import SMALL_GRAM, grow, learn, run_options, seed_of
+from .core_set import SMALL_GRAM, grow, learn
 from .distributed import distributed_source, is_dask
-from .labels import check_labels
+from .labels import check_labels, index_among
 from .progress import Progress, with_callbacks
 from .state import keep, whole
 
@@ -335,12 +336,7 @@ class CoreVectorSVC(CoreModel):
             check_labels(y)
             X, y = check_rows(self, X, y, fit=False, precomputed=False), np.asarray(y)
         weight = check_sample_weight(sample_weight, X.shape[0])
-        index = np.searchsorted(self.classes_, y)
-        if np.any(strange := self.classes_[np.minimum(index, len(self.classes_) - 1)] != y):
-            raise ValueError(
-                f"partial_fit expected labels among {self.classes_[:10].tolist()}, and found {y[strange][0]!r}: "
-                "declare all classes in the first call with classes="
-            )
+        index = index_among(self.classes_, y)
         if first:
             self.gamma_, self.n_seen_ = self._gamma(X, weight), 0
         rows = np.flatnonzero(weight)

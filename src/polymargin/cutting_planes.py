@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .certificates import relative_gap
 
 IDLE = 50  # rounds after which a cut that is not used is dropped
 ROUNDING = 1e-15  # relative gap that is rounding error
@@ -133,7 +134,7 @@ def minimise(
             if primal < best:
                 best, best_w = primal, w
             lower = max(lower, dual)
-            path.append(max(best - lower, 0.0) / max(abs(best), abs(lower), 1e-300))
+            path.append(relative_gap(best, lower))
             n_iter += 1
             seconds = time.monotonic() - begin
             polished += path[-1] <= tol

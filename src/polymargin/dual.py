@@ -17,8 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _core
+from .certificates import relative_gap, squares
 from .kernels import as_data, float32_error, is_far
 from .machines import LOSSES, Loss, Machine
+from .runs import Run
 from .starting_points import start, start_with_sums
 
 SMALL = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
@@ -48,59 +50,12 @@ class Solution:
     seconds: float
     B: np.ndarray | None = None
     weights: np.ndarray | None = None
+    centered: bool = False  # the rows were, so that rounding was relative to their spread
 
     @property
     def duality_gap(self) -> float:
         """(primal - dual) / max(|primal|, |dual|)."""
-        scale = max(abs(self.primal_objective), abs(self.dual_objective))
-        if not np.isfinite(scale):
-            return float("inf")
-        return max(self.primal_objective - self.dual_objective, 0.0) / scale if scale > 0 else 0.0
-
-
-@dataclass
-class Run:
-    """One compiled solver with its kernel rows, and what is left of the caller's limits."""
-
-    core: object
-    tol: float
-    relative: bool
-    max_iter: int
-    deadline: float
-    progress: Callable | None
-    n_iter: int = 0
-    signalled: bool = False
-    stopped: str | None = None  # why an earlier solve ended before its time: nothing more is to be done
-
-    def solve(self, q: _Qp, alpha: np.ndarray, *, tol: float | None = None) -> dict:
-        problem = dict(linear=q.linear, upper=q.upper, ridge=q.ridge, sum=q.sum, entropy=q.entropy, alpha=alpha)
-        return self.call(**problem, tol=self.tol if tol is None else tol, relative=self.relative)
-
-    def call(self, **problem) -> dict:
-        """One solve of the core, within what is left of the limits."""
-        out = self.core.solve(
-            **problem,
-            max_iter=max(self.max_iter - self.n_iter, 0),
-            time_limit=0.0 if self.stopped else max(self.deadline - time.monotonic(), 0.0),
-            stop=self._report(),
-        )
-        self.n_iter += out["n_iter"]
-        self.signalled |= out["signalled"]
-        if out["status"] not in ("solved", "stalled"):
-            self.stopped = self.stopped or out["status"]
-            out["status"] = self.stopped
-        return out
-
-    def _report(self) -> Callable | None:
-        if self.progress is None:
-            return None
-        begun = self.n_iter
-
-        def report(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
-            event = {"n_iter": begun + n_iter, "violation": violation, "dual": dual, "seconds": seconds}
-            return bool(self.progress(event))
-
-        return report
+        return relative_gap(self.primal_objective, self.dual_objective)
 
 
 @dataclass
@@ -154,6 +109,8 @@ def solve(
     # Equal class sums: the coefficients of w_c - wbar sum to zero, and no score notices that all rows are moved.
     equal = intercept == "exact" and np.ptp(_shares(priors, T)) == 0
     kernel = {**kernel, "centered": bool(equal and kernel["kind"] == "linear" and is_far(X, rows))}
+    k = squares(X, rows, kernel)
+    largest = 0.0 if k is None or kernel["centered"] else same * float(k.max(initial=0.0))
     problem = _qp(form, strength, segments, target=form.target if nu is None else 0.0)
     if nu is not None:
         _check_nu(nu, intercept, priors, weight, segments, form)
@@ -164,7 +121,7 @@ def solve(
             float(memory), int(threads),
         )  # fmt: skip
         deadline = began + (np.inf if time_limit is None else time_limit)
-        run = Run(core, tol, nu is not None and not form.entropy, max_iter, deadline, progress)
+        run = Run(core, tol, nu is not None and not form.entropy, max_iter, deadline, progress, largest)
         if nu is None and intercept != "exact":
             out = run.solve(problem, start(problem, begin))
             return run, out | {"b": np.zeros(T), "rho": 1.0, "extra": 0.0}
@@ -189,7 +146,7 @@ def solve(
     return Solution(
         alpha=alpha, intercept=b, rho=out["rho"], status=out["status"], signalled=run.signalled, n_iter=run.n_iter,
         primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=out["violation"] + abs(out["extra"]),
-        n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - began,
+        n_kernel_evals=int(run.core.evaluations), seconds=time.monotonic() - began, centered=kernel["centered"],
     )  # fmt: skip
 
 
@@ -253,7 +210,7 @@ def _nu_form(run: Run, q: _Qp, begin, T: int, shares: np.ndarray | None) -> dict
     b = np.zeros(T) if shares is None else rho - r
     if run.relative:  # the violation in the unit of tol; there is none where the margin is no larger than rounding
         if out["status"] == "solved" and not (rho > 0 and out["violation"] <= run.tol * rho):
-            out["status"] = "no_margin"
+            out["status"] = "stalled" if np.any(q.ridge) else "no_margin"  # a ridge leaves a margin, but for rounding
         elif rho > 0:
             out["violation"] /= rho
     return out | {"rho": rho, "b": b, "extra": 0.0}

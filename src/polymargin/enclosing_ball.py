@@ -26,8 +26,9 @@ from .checks import (
     check_sample_weight,
     column_moments,
 )
+from .core_options import run_options, seed_of
 from .core_search import Form
-from .core_set import SMALL_GRAM, learn, run_options, seed_of
+from .core_set import SMALL_GRAM, learn
 from .progress import CALLER, CallbackSupportMixin, Progress, with_callbacks
 from .resources import threads
 from .state import keep, whole
@@ -42,6 +43,7 @@ CONSTRAINTS = {
         Function("a callable k(X, Z) that returns shape (len(X), len(Z))"),
     ),
 }
+EXACT = 4096  # core vectors up to which the length of the center is computed anew
 HOW = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
 
 
@@ -174,6 +176,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         if kernels.kind(self.kernel) in kernels.HAS_GAMMA:
             self.gamma_ = kernels.resolve_gamma(self.kernel, self.gamma, *column_moments(X, sample_weight), X.shape[1])
         form = self._form(X, rows)
+        kernels.check_values(X, rows, form.record(X, X))
         weight, same = sample_weight[rows], np.zeros(len(rows), dtype=np.int64)
         with Progress(self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})) as bar:
             run = run_options(self, begin, bar)
@@ -182,7 +185,9 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
             order = np.argsort(model.rows.index)
             self.support_, self.dual_coef_ = rows[model.rows.index[order]], model.alpha[order]
             self.support_vectors_ = X[self.support_]
-            self._square = model.square
+            # In the solver's gradient kernel values are rounded beside the ridge, which may be far larger.
+            few = len(self.support_) <= EXACT
+            self._square = float(self.dual_coef_ @ self._projections(self.support_vectors_)) if few else model.square
             self.radius_ = float(np.sqrt(max(model.square - 2 * rho, 0.0)))
             # Rows on the sphere count as outside, and rounding shall not decide about them.
             self.offset_ = -(self.radius_**2 - 4 * form.error - 1e-9 * fit.kappa)
@@ -232,13 +237,19 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = canonical(validate_data(self, X, reset=False, **HOW))
+        return 2 * self._projections(X) - self._plain_form().diagonal(X) - self._square
+
+    def _plain_form(self) -> Form:
+        return Form(self.kernel, self.gamma_, int(self.degree), float(self.coef0), 0.0, 1, 1.0, 0.0, 0.0)
+
+    def _projections(self, X: Any) -> np.ndarray:
+        """<phi(x), c>."""
         vectors, n = self.support_vectors_, len(self.dual_coef_)
-        form = Form(self.kernel, self.gamma_, int(self.degree), float(self.coef0), 0.0, 1, 1.0, 0.0, 0.0)
         f = _core.scores(
-            kernels.as_data(X), kernels.as_data(vectors), form.record(X, vectors), np.arange(n), np.array([0, n]),
-            self.dual_coef_, np.zeros(1), "float64", threads(self.n_jobs),
+            kernels.as_data(X), kernels.as_data(vectors), self._plain_form().record(X, vectors), np.arange(n),
+            np.array([0, n]), self.dual_coef_, np.zeros(1), "float64", threads(self.n_jobs),
         )  # fmt: skip
-        return 2 * f[:, 0] - form.diagonal(X) - self._square
+        return f[:, 0]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """:math:`R^2` less the squared distances from the centre: negative for outliers.

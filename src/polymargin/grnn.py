@@ -62,9 +62,14 @@ def evenly(n: int, most: int) -> np.ndarray:
     return np.arange(n) if n <= most else (np.arange(most) * n) // most
 
 
+def rate(spread: float) -> float:
+    """ln 2 / spread^2; spreads whose square is no number any more leave the nearest rows alone, or all rows alike."""
+    return math.log(2) / max(spread * spread, 1e-300)
+
+
 def smooth(closer: np.ndarray, spread: float, weight: np.ndarray, z: np.ndarray) -> np.ndarray:
     """z(x) from closer[j, x] = d(x, nearest)^2 - d(x, x_j)^2, shape (n_train, m); -infinity leaves row j out."""
-    g = closer * closer.dtype.type(math.log(2) / spread**2)
+    g = closer * closer.dtype.type(rate(spread))
     np.exp(g, out=g)
     sums = g.T @ np.column_stack((z * weight[:, None], weight)).astype(g.dtype, copy=False)
     return sums[:, :-1] / sums[:, -1:]
@@ -230,7 +235,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         if n * d < LARGE:
             return "float64"
         error = kernels.float32_error(self._X, np.arange(n), {"kind": "rbf", "gamma": 1.0, "gammas": None})
-        return "float32" if error < 1e-3 * self.spread_**2 else "float64"
+        return "float32" if error < 1e-3 * math.log(2) / rate(self.spread_) else "float64"
 
     def predict(self, X: Any) -> np.ndarray:
         """Weighted means of the training targets.
@@ -282,7 +287,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         weight = self._weight[near]
         weight = np.clip(k - (np.cumsum(weight, axis=1) - weight), 0.0, weight)
         d2 = np.take_along_axis(d2, near, axis=1).astype(np.float64)
-        g = np.exp((d2.min(axis=1)[:, None] - d2) * (math.log(2) / self.spread_**2)) * weight
+        g = np.exp((d2.min(axis=1)[:, None] - d2) * rate(self.spread_)) * weight
         return np.einsum("mk,mko->mo", g, self._y[near]) / g.sum(axis=1)[:, None]
 
     def __sklearn_is_fitted__(self) -> bool:

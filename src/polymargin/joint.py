@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from . import dual, kernels, margins
 from . import priors as priors_of
+from .certificates import claim_less, joint_error
 from .checks import (
     KERNEL,
     NONE,
@@ -166,7 +167,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         Steps of the solver; in weight space, sweeps over the rows.
     primal_objective_, dual_objective_, duality_gap_ : float
         Value of the problem above at the model, the lower bound on its minimum, and their relative difference. Where a
-        kernel of your own, or "sigmoid", is seen to be indefinite there is no such bound: the difference is infinite.
+        kernel of your own, or "sigmoid", is seen to be indefinite, or rounding hides it, the difference is infinite.
     kkt_violation_ : float
         Violation of the optimality conditions that was reached; for "no_margin", which has no :math:`\rho` to compare
         it with, in the unit of the scores.
@@ -285,16 +286,17 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         start = self._last_dual(rows, len(y), len(classes)) if self.warm_start else None
         width = X.nnz / len(y) if sp.issparse(X) else X.shape[1]
         announce(len(rows), X.shape[1], width, len(classes), kernels.kind(self.kernel), n_threads, memory, self.verbose)
-        with Progress(
-            self, self.tol, self.verbose, dict(X=X, y=y, metadata={"sample_weight": sample_weight})
-        ) as progress:
+        record = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
+        data = dict(X=X, y=y, metadata={"sample_weight": sample_weight})
+        kernels.check_values(X, rows, record)
+        with Progress(self, self.tol, self.verbose, data) as progress:
             problem = dict(
                 machine=machine,
                 X=X,
                 rows=rows,
                 y=y_used,
                 n_classes=len(classes),
-                kernel=kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X),
+                kernel=record,
                 loss=self.loss,
                 C=float(self.C),
                 intercept=intercept,
@@ -307,18 +309,19 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                 progress=progress if progress.wanted else None,
             )
             if machine.margins:
-                extra = dict(solver=self.solver, random_state=self.random_state)
-                solution = margins.solve(**problem, **extra, B0=start)
+                solution = margins.solve(**problem, solver=self.solver, random_state=self.random_state, B0=start)
             else:
                 priors = priors if shares is None else shares
                 solution = dual.solve(**problem, nu=self.nu, priors=priors, alpha0=start)
+            kernels.check_solution(self.kernel, solution.alpha, solution.intercept)
             if shares is not None and self.loss == "hinge":
                 priors_of.lower_light(solution, self.nu, y_used, weight, shares)
             self.classes_, self.gamma_, self.shape_fit_ = classes, gamma, X.shape
             self._set_report(solution, y_used, weight)
-            s = solution
+            s, kernel = solution, record | {"offset": float(intercept == "regularised")}
             self._set_prototypes(X, rows, y_used, s.alpha, s.intercept, s.B, s.weights)
-            kernel = problem["kernel"] | {"offset": float(intercept == "regularised")}
+            if self.status_ != "no_margin" and not solution.centered:
+                claim_less(self, joint_error(self, X, rows, kernel, solution, self._box(weight)))
             if doubtful := kernels.indefinite(X, rows, kernel, zero_sums=intercept == "exact"):
                 self.duality_gap_ = np.inf
             self.fit_seconds_ = time.perf_counter() - begin
@@ -374,12 +377,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         return W - W.mean(axis=0) if machine.margins and machine.margins.reference == "mean" else W
 
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        n_classes = len(self.classes_)
-        if self.loss == "squared_hinge":
-            box = solution.alpha.max(initial=0.0)
-        else:
-            box = weight * (self.C if self.nu is None else n_classes / (self.nu * weight.sum()))
-        self.n_support_ = np.bincount(y[solution.alpha > 1e-6 * box], minlength=n_classes).astype(np.int32)
+        box = solution.alpha.max(initial=0.0) if self.loss == "squared_hinge" else self._box(weight)
+        self.n_support_ = np.bincount(y[solution.alpha > 1e-6 * box], minlength=len(self.classes_)).astype(np.int32)
         self.rho_ = float(solution.rho)
         # "ksk" and "mdm" are solved by their gap.
         reached = solution.duality_gap if self.solver in ("ksk", "mdm") else solution.kkt_violation
@@ -390,6 +389,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         self.duality_gap_ = float(solution.duality_gap)
         self.kkt_violation_ = float(solution.kkt_violation)
         self.n_kernel_evals_ = int(solution.n_kernel_evals)
+
+    def _box(self, weight: np.ndarray) -> np.ndarray:
+        return weight * (self.C if self.nu is None else len(self.classes_) / (self.nu * weight.sum()))
 
     def _summary(self) -> str:
         return (

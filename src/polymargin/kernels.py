@@ -22,6 +22,8 @@ KERNELS = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomput
 HAS_GAMMA = ("rbf", "poly", "sigmoid", "laplacian")
 BOUNDED = ("rbf", "cosine", "laplacian")  # |k| <= 1
 DIRECT = 16  # features, as in core/kernel_rows.cpp
+OVERFLOW = "scale the columns of X, or lower gamma, degree or coef0"
+ENDLESS = 1e100  # a coefficient of this size is on its way to infinity
 
 
 def kind(kernel: str | Callable) -> str:
@@ -128,6 +130,26 @@ def indefinite(X: Any, rows: np.ndarray, kernel: dict[str, Any], zero_sums: bool
         K -= K.mean(axis=1)[:, None]
     K.flat[:: len(K) + 1] += 4 * float(np.finfo(np.float32).eps) * np.sqrt(len(K)) * np.abs(K).max() + 1e-300
     return bool(lapack.dpotrf(K, lower=True, overwrite_a=True, clean=False)[1] > 0)
+
+
+def check_values(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> None:
+    """Refuse rows whose kernel values overflow."""
+    if kernel["kind"] not in ("linear", "poly"):
+        return
+    k = _core.diagonal(as_data(X), kernel, np.ascontiguousarray(rows, dtype=np.int64), "float64")
+    if not np.all(np.isfinite(k)):
+        i = int(np.argmin(np.isfinite(k)))
+        raise ValueError(f"expected finite kernel values, got {k[i]:g} for row {rows[i]} with itself: {OVERFLOW}")
+
+
+def check_solution(kernel: str | Callable, *numbers: np.ndarray) -> None:
+    """Refuse a solution that has grown without end: the dual of a squared loss is unbounded if Q has no minimum."""
+    # Millions of columns have as many biases: no copy of them. A NaN is not within bounds either.
+    if not all(x.min(initial=0.0) > -ENDLESS and x.max(initial=0.0) < ENDLESS for x in numbers):
+        raise ValueError(
+            f"expected the problem to have a solution, got coefficients without end: kernel={kernel!r} is indefinite "
+            "on these rows, and the squared hinge has no minimum; use a positive semidefinite kernel, or loss='hinge'"
+        )
 
 
 def indefinite_advice(kernel: str | Callable) -> str:

@@ -28,6 +28,21 @@ def check_labels(y: Any) -> None:
         )
 
 
+def index_among(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The index of every label among the sorted classes; all of them must be there."""
+    try:
+        index = np.searchsorted(classes, y)
+        strange = np.broadcast_to(classes[np.minimum(index, len(classes) - 1)] != y, y.shape)
+    except TypeError:  # labels of another type, which do not compare
+        strange = np.ones(y.shape, dtype=bool)
+    if np.any(strange):
+        raise ValueError(
+            f"partial_fit expected labels among {classes[:10].tolist()}, got {y[strange][0]!r}: declare all classes in "
+            "the first call with classes="
+        )
+    return index
+
+
 def is_gap(label: Any) -> bool:
     """None, NaN or the NA of data frames, which is not even equal to itself or not."""
     return label is None or type(label).__name__ == "NAType" or (isinstance(label, Real) and label != label)

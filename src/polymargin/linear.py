@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import _core
-from .dual import Run, Solution
+from .dual import Solution
 from .kernels import as_data
+from .runs import Run
 
 FEW = 1024  # up to this many rows one working set of the kernel engine holds the whole problem, and is more exact
 

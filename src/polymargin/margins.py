@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from . import _core, linear
-from .dual import Run, Solution, value_type
+from .dual import Solution, value_type
 from .kernels import as_data
 from .machines import LOSSES, Machine, Margins
+from .runs import Run
 
 
 def solve(

@@ -46,7 +46,7 @@ class Stopped(Exception):
 
 # By status, for the warning of a fit that was not solved.
 WHAT_TO_DO = {
-    "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol; "
+    "max_iter": "raise max_iter, center and scale the columns of X (StandardScaler), lower C or accept a larger tol; "
     "warm_start=True goes on from here",
     "time_limit": "raise time_limit, give more memory or threads, or accept a larger tol; "
     "warm_start=True goes on from here",

@@ -95,17 +95,7 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         return self.kernel == "linear" and 8 * len(self.intercept_) * self.n_features_in_ <= LARGEST_COEF
 
     def _weights(self) -> np.ndarray:
-        """sum_i B[c, i] x_i, with digits to spare: far from the origin little is left of the terms."""
-        X, coef = self.support_vectors_, self.dual_coef_.T
-        if sp.issparse(X):
-            product = X.T.astype(np.longdouble) @ coef.astype(np.longdouble)
-            return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T, dtype=np.float64)
-        coef = coef.tocsr() if sp.issparse(coef) else coef
-        center = X[:BLOCK].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
-        W = np.multiply.outer(coef.astype(np.longdouble).sum(axis=0), center)
-        for at in range(0, len(X), BLOCK):
-            W += coef[at : at + BLOCK].T @ (X[at : at + BLOCK] - center)
-        return np.ascontiguousarray(W, dtype=np.float64)
+        return weights(self.support_vectors_, self.dual_coef_)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -224,3 +214,17 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def weights(X: Any, B: Any) -> np.ndarray:
+    """sum_i B[c, i] x_i, with digits to spare: far from the origin little is left of the terms."""
+    coef = B.T
+    if sp.issparse(X):
+        product = X.T.astype(np.longdouble) @ coef.astype(np.longdouble)
+        return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T, dtype=np.float64)
+    coef = coef.tocsr() if sp.issparse(coef) else coef
+    center = X[:BLOCK].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
+    W = np.multiply.outer(coef.astype(np.longdouble).sum(axis=0), center)
+    for at in range(0, len(X), BLOCK):
+        W += coef[at : at + BLOCK].T @ (X[at : at + BLOCK] - center)
+    return np.ascontiguousarray(W, dtype=np.float64)

@@ -126,7 +126,9 @@ class PairwiseSVC(CodeClassifier):
     n_iter_ : int
         Steps of all machines.
     primal_objective_, dual_objective_, duality_gap_ : float
-        Sum of the machines' objectives, the lower bound on its minimum, and their relative difference.
+        Sum of the machines' objectives (after "time_limit" perhaps an upper bound on it), the best lower bound on its
+        minimum that was met, and their relative difference; infinite where a kernel is seen to be indefinite, or
+        rounding hides the difference.
     kkt_violation_ : float
         The largest violation of the optimality conditions.
     n_kernel_evals_ : int
@@ -328,7 +330,9 @@ class OneVsRestSVC(CodeClassifier):
     n_iter_ : int
         Steps of all machines.
     primal_objective_, dual_objective_, duality_gap_ : float
-        Sum of the machines' objectives, the lower bound on its minimum, and their relative difference.
+        Sum of the machines' objectives (after "time_limit" perhaps an upper bound on it), the best lower bound on its
+        minimum that was met, and their relative difference; infinite where a kernel is seen to be indefinite, or
+        rounding hides the difference.
     kkt_violation_ : float
         The largest violation of the optimality conditions.
     n_kernel_evals_ : int

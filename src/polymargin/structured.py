@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from . import joint_maps, kernels, linear, margins
+from .certificates import relative_gap
 from .checks import (
     NONE,
     POSITIVE,
@@ -29,6 +30,7 @@ from .checks import (
 from .cutting_planes import Answer, minimise
 from .machines import MACHINES
 from .progress import CALLER, WHAT_TO_DO, CallbackSupportMixin, Progress, with_callbacks
+from .prototypes import weights
 from .resources import budget, threads
 from .state import keep, whole
 
@@ -288,6 +290,7 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         where rows are long, or nearly all of them are far from the margin.
         """
         begin, n, memory, level = time.monotonic(), len(label), budget("auto"), common(loss)
+        given = strength, loss
         size = level if level is not None and self.rescaling == "margin" else 1.0
         if level is not None:
             strength, loss = strength * (level / size**2), loss / level
@@ -312,13 +315,18 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if s.status != "solved" or done or n_iter >= self.max_iter:
                 break
             tol *= TIGHTEN
-        reached = s.duality_gap <= self.tol and s.status != "interrupted"
-        status = "solved" if reached else "max_iter" if s.status == "solved" else s.status
-        W = size * (s.B @ X[rows] if s.weights is None else s.weights)
+        W = size * (weights(X[rows], s.B) if s.weights is None else s.weights)
         W = np.column_stack((W, size * s.intercept)) if ones else W
-        error = KeyboardInterrupt() if s.signalled else None
-        values = size**2 * s.primal_objective, size**2 * s.dual_objective
-        return Answer(W.ravel(), status, n_iter, *values, [s.duality_gap], 0, error), W, B
+        values, gap = (size**2 * s.primal_objective, size**2 * s.dual_objective), s.duality_gap
+        if s.weights is None:  # what the weights that the model keeps are worth
+            some = joint_maps.with_ones(X[rows]) if ones else X[rows]
+            outputs = joint_maps.Classes(some, label, given[1], self.rescaling)
+            values = float(0.5 * np.sum(W**2) + given[0] @ outputs.look(W)[0]), values[1]
+            gap = relative_gap(*values)
+        status = "solved" if gap <= self.tol and s.status != "interrupted" else s.status
+        if status == "solved" and gap > self.tol:
+            status = "max_iter" if n_iter >= self.max_iter else "stalled"
+        return Answer(W.ravel(), status, n_iter, *values, [gap], 0, KeyboardInterrupt() if s.signalled else None), W, B
 
     def _loss(self, n_classes: int) -> np.ndarray:
         if self.loss_matrix is None:
