@@ -124,7 +124,8 @@ class Columns {
     large_first();
   }
   void large_first() {
-    const auto end = std::stable_partition(todo_.begin(), todo_.end(), [&](const Stopped& s) { return is_large(s.column); });
+    const auto end =
+        std::stable_partition(todo_.begin(), todo_.end(), [&](const Stopped& s) { return is_large(s.column); });
     n_large_ = end - todo_.begin(), n_todo_ = static_cast<Index>(todo_.size());
     next_ = n_done_ = 0;
   }
@@ -177,8 +178,7 @@ class Columns {
                                                     {before->b.data(), static_cast<Index>(before->b.size())})
                                        : rows.start(start_.rows(l), start_.values(l));
     const double opening = since(begun);
-    const Solution found =
-        solve(q, *shared_.K, settings.keeps_rows ? cache_ : own, std::move(start), settings, team_);
+    const Solution found = solve(q, *shared_.K, settings.keeps_rows ? cache_ : own, std::move(start), settings, team_);
     auto out = std::make_unique<ColumnSolution>();
     out->bias = found.multiplier.empty() ? 0 : -found.multiplier[0];
     out->feasible = found.exact;

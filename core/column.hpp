@@ -60,7 +60,7 @@ class Column {
   ColumnRows rows_;
   std::unique_ptr<T[]> held_;  // values of this column alone, in memory that the next one uses again
   std::size_t held_room_ = 0;
-  Index n_sample_ = 0;     // steps on it
+  Index n_sample_ = 0;  // steps on it
   bool has_found_ = false;
   ColumnSolution found_;  // what the sample gave
 };

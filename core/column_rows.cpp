@@ -52,7 +52,7 @@ void ColumnRows::certify(const std::vector<double>& b, const std::vector<double>
   Level level;
   out.primal = out.dual = 0;
   for (Index k = 0; k < size(); ++k) {
-    const bool grow = b[k] < high(k), fall = b[k] > low(k);
+    const bool grow = b[k]<high(k), fall = b[k]> low(k);
     level.see(grow, fall, g[k]);
     if (grow) least = std::min(least, g[k]);
     if (fall) most = std::max(most, g[k]);

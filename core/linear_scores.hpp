@@ -60,7 +60,7 @@ void linear_scores(const KernelBlocks<T>& K, Span<const Index> rows, const doubl
 // The kernel's part of Qa in a problem with one variable per example.
 template <class T>
 void linear_part(const DualProblem& p, const KernelBlocks<T>& K, const std::vector<double>& a,
-                     std::vector<double>& scores) {
+                 std::vector<double>& scores) {
   const Index n = p.rows.size;
   std::vector<double> all(n), own(n);
   linear_scores(K, p.rows, a.data(), p.rows, all.data());
@@ -68,15 +68,14 @@ void linear_part(const DualProblem& p, const KernelBlocks<T>& K, const std::vect
     const Index from = p.segments[c], to = p.segments[c + 1];
     linear_scores(K, p.rows.sub(from, to), a.data() + from, p.rows.sub(from, to), own.data() + from);
   }
-  for (Index i = 0; i < n; ++i)
-    scores[i] = (p.same - p.other) * own[i] + p.other * all[i];
+  for (Index i = 0; i < n; ++i) scores[i] = (p.same - p.other) * own[i] + p.other * all[i];
 }
 
 // The scores of a problem with a variable per example and class: those of the prototypes, made of b by the same operations as the
 // ones that the model keeps.
 template <class T>
-void linear_part(const MarginProblem& p, const KernelBlocks<T>& K, const std::vector<double>& b,
-                     std::vector<double>& F, Team& team) {
+void linear_part(const MarginProblem& p, const KernelBlocks<T>& K, const std::vector<double>& b, std::vector<double>& F,
+                 Team& team) {
   const Index n = p.rows.size;
   std::vector<double> sum(n, 0.0);
   for (Index c = 0; c < p.classes; ++c)

@@ -28,8 +28,7 @@ MarginPolicy<T>::MarginPolicy(const MarginProblem& problem, const KernelBlocks<T
       local_(problem),
       face_(problem, M_) {
   K_.diagonal(p_.rows, diagonal_.data());
-  for (Index i = 0; i < p_.rows.size; ++i)
-    diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
+  for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
 }
 
 template <class T>

@@ -45,9 +45,7 @@ class MarginPolicy {
   void add_blocks(const Moves& moves, Span<const Index> columns, double* F) const {
     M_.add_blocks(change(moves), columns, F);
   }
-  void weigh(const std::vector<double>& b, std::vector<double>& scores) const {
-    linear_part(p_, K_, b, scores, team_);
-  }
+  void weigh(const std::vector<double>& b, std::vector<double>& scores) const { linear_part(p_, K_, b, scores, team_); }
 
   // For a start from a coarser problem (dual/levels.hpp).
   bool reduce(Index i, double scale, double* b) const;
@@ -76,7 +74,7 @@ class MarginPolicy {
   std::vector<double> diagonal_;
   const std::vector<Index>* active_ = nullptr;
   Index m_ = 0;
-  std::vector<char> at_cap_;                                   // per active row, as the following
+  std::vector<char> at_cap_;  // per active row, as the following
   std::vector<double> ref_, low_, ridge_, label_, up_, down_;
   LocalMargins<T> local_;
   MarginFace<T> face_;

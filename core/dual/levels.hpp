@@ -14,9 +14,9 @@
 
 namespace polymargin {
 
-constexpr Index kThinning = 3;        // rows that one of the smaller problem stands for
-constexpr double kBold = 0.5;        // share of the support vectors at their bounds from which on the others are told theirs
-constexpr double kBand = 60;         // times the root of n: rows so near the margin that their place is open
+constexpr Index kThinning = 3;  // rows that one of the smaller problem stands for
+constexpr double kBold = 0.5;   // share of the support vectors at their bounds from which on the others are told theirs
+constexpr double kBand = 60;    // times the root of n: rows so near the margin that their place is open
 constexpr double kCoarseTol = 0.3;  // the scores of some of the rows are not nearer to those of all
 
 // The positions of every third row of each class, and how many rows each of them stands for.
@@ -59,7 +59,8 @@ struct Start {
 // From the solution `coarse` of the thinned problem. Its scores at the other rows are one product with their kernel rows; if
 // there is no time for it, they stay at zero.
 template <class Policy>
-Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinned& thin, const Solution& coarse, Index n) {
+Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinned& thin, const Solution& coarse,
+                 Index n) {
   const Index w = policy.width(), h = static_cast<Index>(thin.at.size());
   Start start{std::vector<double>(n * w, 0.0), {}};
   Moves moves;

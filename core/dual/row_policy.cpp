@@ -213,8 +213,7 @@ void RowPolicy<T>::balance(const std::vector<Index>& near, std::vector<double>& 
 template <class T>
 void RowPolicy<T>::lose(const double* F, const double* A, Solution& out) {
   out.multiplier.clear();
-  for (Index g = 0; g + 1 < static_cast<Index>(groups_.size()); ++g)
-    out.multiplier.push_back(level(g, F, A).value());
+  for (Index g = 0; g + 1 < static_cast<Index>(groups_.size()); ++g) out.multiplier.push_back(level(g, F, A).value());
 }
 
 // Entropy: full and empty variables take the logits that the level of their group asks for; nothing else feels it.

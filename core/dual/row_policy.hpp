@@ -66,9 +66,7 @@ class RowPolicy {
     return f - p_.linear[i] + p_.ridge[i] * a + (p_.entropy ? t_[i] : 0);
   }
   Level level(Index g, const double* F, const double* A) const;
-  bool new_group(Index i, Index before) const {
-    return p_.sum == Sum::per_class && M_.label(i) != M_.label(before);
-  }
+  bool new_group(Index i, Index before) const { return p_.sum == Sum::per_class && M_.label(i) != M_.label(before); }
   static std::vector<double> change(const Moves& moves) {
     std::vector<double> change(moves.now);
     for (std::size_t r = 0; r < change.size(); ++r) change[r] -= moves.old[r];
@@ -85,7 +83,7 @@ class RowPolicy {
   const std::vector<Index>* active_ = nullptr;
   std::vector<Index> groups_;  // offsets in the active rows
   std::vector<double> multiplier_;
-  std::vector<char> falls_;  // per active row
+  std::vector<char> falls_;         // per active row
   std::vector<Index> set_, sizes_;  // the rows of the working set, and of each of its groups
   std::vector<T> square_;
   PairSteps<T> steps_;

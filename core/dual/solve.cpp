@@ -27,8 +27,7 @@ struct ThinRows : Thinned {
         problem(p) {
     for (std::size_t k = 0; k < at.size(); ++k) linear[k] = p.linear[at[k]];
     linear.resize(at.size());
-    for (Index s : p.segments)
-      segments.push_back(std::lower_bound(at.begin(), at.end(), s) - at.begin());
+    for (Index s : p.segments) segments.push_back(std::lower_bound(at.begin(), at.end(), s) - at.begin());
     problem.rows = span(rows), problem.segments = span(segments), problem.linear = span(linear);
     problem.upper = span(upper), problem.lower = span(lower), problem.ridge = span(ridge);
   }
@@ -73,7 +72,8 @@ struct ThinMargins : Thinned {
 
 // A start that is not zero is near the solution already, or the only feasible point at hand.
 bool begins_small(Index n, const std::vector<double>& alpha, const Settings& settings) {
-  return n > (std::isfinite(settings.time_limit) ? kHurried : kLarge) && std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
+  return n > (std::isfinite(settings.time_limit) ? kHurried : kLarge) &&
+         std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
 }
 
 // There was no time for more than a part of the rows: its machine is that of them all as well as it can be known, with bounds
@@ -103,8 +103,7 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   coarse.keeps_rows = false;
   coarse.tol = std::max(settings.tol, kCoarseTol);
   std::unique_ptr<RowCache<T>> own;
-  Solution found =
-      solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);
+  Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);
   own.reset();
   if (found.status != Status::solved && found.status != Status::stalled) return scattered(thin, found, n);
   thin.scores(found);
@@ -133,9 +132,9 @@ Solution solve(const MarginProblem& problem, const KernelBlocks<T>& K, std::uniq
   return by_levels<ThinMargins>(problem, policy, K, cache, std::move(alpha), settings, team);
 }
 
-#define POLYMARGIN_INSTANTIATE(Problem, T)                                                                  \
-  template Solution solve(const Problem&, const KernelBlocks<T>&, std::unique_ptr<RowCache<T>>&,            \
-                          std::vector<double>, const Settings&, Team&);
+#define POLYMARGIN_INSTANTIATE(Problem, T)                                                                            \
+  template Solution solve(const Problem&, const KernelBlocks<T>&, std::unique_ptr<RowCache<T>>&, std::vector<double>, \
+                          const Settings&, Team&);
 POLYMARGIN_INSTANTIATE(DualProblem, float)
 POLYMARGIN_INSTANTIATE(DualProblem, double)
 POLYMARGIN_INSTANTIATE(MarginProblem, float)

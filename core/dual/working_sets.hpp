@@ -24,9 +24,6 @@
 #include <numeric>
 #include <utility>
 #include <vector>
-#include <cstdio>
-#include <cstdlib>
-#include <chrono>
 
 #include "dual_problem.hpp"
 #include "linear_scores.hpp"
@@ -101,9 +98,7 @@ class WorkingSets {
       choose();
       const bool whole = static_cast<Index>(set_positions_.size()) == m_;
       polished_ = whole && n_ <= kPolished;
-      advance(polished_ ? std::min(eps, kPolishedTol)
-              : whole   ? 0.5 * eps
-                        : std::max(0.3 * eps, 0.25 * violation));
+      advance(polished_ ? std::min(eps, kPolishedTol) : whole ? 0.5 * eps : std::max(0.3 * eps, 0.25 * violation));
     }
     finish();
     return std::move(out_);
@@ -114,7 +109,8 @@ class WorkingSets {
   static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
   static constexpr Index kPolished = 256;  // up to this size a solved problem is carried on to rounding error
   static constexpr double kPolishedTol = 1e-12;
-  static constexpr double kCheap = 100;  // a value of fewer multiply-adds is computed sooner than memory is found for it
+  static constexpr double kCheap =
+      100;  // a value of fewer multiply-adds is computed sooner than memory is found for it
   static constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
   static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
   static constexpr int kStages = 30;         // then everything stays active
@@ -127,11 +123,9 @@ class WorkingSets {
     lost_ = false;
     const bool cold = is_zero(out_.alpha);
     if (!active.empty()) {  // the scores of the others are computed when these are solved, once
-      if (getenv("PM_DEBUG")) fprintf(stderr,"begin n %ld evals %.3g nnz %zu band %zu\n",(long)n_,double(K_.evaluations()),changed_rows().size(),active.size());
       const std::vector<Index> used = changed_rows();
       n_owed_ = static_cast<Index>(used.size());
       add_scores(used, active);
-      if (getenv("PM_DEBUG")) fprintf(stderr,"begun n %ld evals %.3g\n",(long)n_,double(K_.evaluations()));
       activate(std::move(active));
       std::fill(out_.gradient.begin(), out_.gradient.end(), 0.0);  // as `reference_` says
       std::fill(seen_.begin(), seen_.end(), 0);
@@ -212,7 +206,6 @@ class WorkingSets {
     std::vector<char> was_active(n_, 0);
     for (Index i : active_) was_active[i] = 1;
     const Index most = std::max(m_, RowStore<T>::kSample);
-    if (getenv("PM_DEBUG")) fprintf(stderr,"  widen n %ld m %ld evals %.3g changed %zu\n",(long)n_,(long)m_,double(K_.evaluations()),changed_rows().size());
     scatter();
     refresh(the_rest(active_, n_));
     if (++n_stages_ == 1) objective_ = policy_.objective(out_.alpha, out_.gradient);
@@ -225,7 +218,6 @@ class WorkingSets {
     stage_tol_ = std::max(eps, 0.1 * violation);
     if (violation <= eps || n_stages_ > kStages) return;
     std::vector<Index> next = contenders(violation, was_active, most);
-    if (getenv("PM_DEBUG")) { Index fr=0, viol=0; for (Index k=0;k<m_;++k){ viol+=excess_[k]>eps; fr+= excess_[k]>=0; } static auto t0=std::chrono::steady_clock::now(); fprintf(stderr,"n %ld stage %d violation %.4g objective %.8g violators %ld >=0 %ld next %zu it %ld evals %.3g t %.2f\n",(long)n_,n_stages_,violation,objective_,(long)viol,(long)fr,next.size(),(long)out_.n_iter,double(K_.evaluations()),std::chrono::duration<double>(std::chrono::steady_clock::now()-t0).count()); }
     if (static_cast<Index>(next.size()) <= 7 * n_ / 10) activate(std::move(next));
   }
 
@@ -245,7 +237,6 @@ class WorkingSets {
         F_[c * m + k] = F_[c * m_ + keep[k]];
         A_[c * m + k] = A_[c * m_ + keep[k]];
       }
-    if (getenv("PM_DEBUG")) fprintf(stderr,"   narrow %ld -> %zu violation %.4g it %ld\n",(long)m_,next.size(),violation,(long)out_.n_iter);
     rows_.narrow(next, keep);
     active_ = std::move(next);
     m_ = m;
@@ -554,18 +545,18 @@ class WorkingSets {
   const Index n_, w_;
   Index m_ = 0;
   Watch watch_;
-  double objective_ = 0, largest_ = 0;      // largest: |k(x, x)|
-  double value_seconds_ = 0;                // of one score of one changed row, where time is limited
-  Index n_owed_ = 0;                        // rows whose change only the active ones have seen
+  double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
+  double value_seconds_ = 0;            // of one score of one changed row, where time is limited
+  Index n_owed_ = 0;                    // rows whose change only the active ones have seen
   int n_weighed_ = 0, n_stages_ = 0;
   bool polished_ = false, weighed_ = false, lost_ = false;  // lost: stopped while the scores were computed
   Solution out_;                                            // the kernel's part of the scores in `gradient`
   std::vector<double> reference_;
   std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
   std::vector<Index> active_, set_positions_, recent_;
-  std::vector<Index> spent_;  // values computed for a row in working sets, since the active set was chosen
-  double stage_tol_ = 0;        // violation at which an active set is solved well enough
-  std::vector<double> F_, A_;   // over the active rows
+  std::vector<Index> spent_;   // values computed for a row in working sets, since the active set was chosen
+  double stage_tol_ = 0;       // violation at which an active set is solved well enough
+  std::vector<double> F_, A_;  // over the active rows
   std::vector<double> excess_, key_;
   std::vector<const T*> fetched_;
 };
