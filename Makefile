@@ -38,12 +38,12 @@ bench: $(VENV)/built $(VENV)/extra-bench
 lint: $(VENV)/extra-lint
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(VENV)/bin/clang-format --dry-run -Werror core/*.?pp core/*/*.?pp core/*.inl
+	$(VENV)/bin/clang-format --dry-run -Werror core/*/*.?pp core/*/*.inl
 
 format: $(VENV)/extra-lint
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
-	$(VENV)/bin/clang-format -i core/*.?pp core/*/*.?pp core/*.inl
+	$(VENV)/bin/clang-format -i core/*/*.?pp core/*/*.inl
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

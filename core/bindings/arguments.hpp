@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "data.hpp"
-#include "kernel.hpp"
-#include "kernel_rows.hpp"
+#include "base/data.hpp"
+#include "base/kernel.hpp"
+#include "kernels/kernel_rows.hpp"
 
 namespace polymargin {
 

@@ -1,5 +1,5 @@
 // Cross-validation of binary machines by code.
-#include "code_paths.hpp"
+#include "codes/code_paths.hpp"
 
 #include <nanobind/stl/vector.h>
 
@@ -91,7 +91,7 @@ void bind_code_paths(nb::module_& m) {
   m.def("code_paths", &code_paths, "K"_a, "segments"_a, "code"_a, "train"_a, "weight"_a, "test"_a, "C"_a, "squared"_a,
         "tol"_a, "max_iter"_a, "time_limit"_a, "n_jobs"_a,
         "Scores F of shape (columns, C, test rows of all folds) and seconds of shape (folds, C) in one vector; see "
-        "core/code_paths.hpp.");
+        "core/codes/code_paths.hpp.");
 }
 
 }  // namespace polymargin

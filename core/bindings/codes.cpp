@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "code_scores.hpp"
-#include "code_solver.hpp"
+#include "base/watch.hpp"
+#include "codes/code_solver.hpp"
 #include "running.hpp"
-#include "watch.hpp"
+#include "scores/code_scores.hpp"
 
 namespace polymargin {
 namespace {
@@ -406,7 +406,7 @@ void bind_codes(nb::module_& m) {
           "On given kernel values: a vector of n * n + 16 elements, row after row, used without a copy.")
       .def("solve", &CodeSolver::solve, "code"_a, "upper"_a, "ridge"_a, "start"_a.none(), "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),
-           "Minimise; see core/code_problem.hpp. start is None or (indptr, indices, values) of an earlier "
+           "Minimise; see core/codes/code_problem.hpp. start is None or (indptr, indices, values) of an earlier "
            "solution, and its bias for columns that there is no time to begin.")
       .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
            "Scores of all columns for some of the sorted rows, from held kernel values.")
@@ -415,7 +415,7 @@ void bind_codes(nb::module_& m) {
         "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "Scores of all columns, shape (len(Z), n_columns).");
   m.def("pair_votes", &votes_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
         "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "classes"_a,
-        "Votes of all pairs with the tie-break of core/code_scores.hpp, shape (len(Z), classes).");
+        "Votes of all pairs with the tie-break of core/scores/code_scores.hpp, shape (len(Z), classes).");
   m.def("dag_winners", &winners_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
         "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "classes"_a,
         "The class at the end of each row's way through the decision graph, shape (len(Z),).");

@@ -1,5 +1,5 @@
 // Radius-margin criteria: Gram matrices from squared distances, and the inner problems.
-#include "criterion.hpp"
+#include "criteria/criterion.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -134,7 +134,7 @@ void bind_criterion(nb::module_& m) {
   m.def("rbf_of_distances", &from_distances, "D"_a, "gamma"_a, "K"_a.noconvert(), "n_jobs"_a,
         "K = exp(-gamma D), in place.");
   nb::class_<InnerProblems>(m, "InnerProblems",
-                            "Margins and radii of classes on one Gram matrix; see core/criterion.hpp.")
+                            "Margins and radii of classes on one Gram matrix; see core/criteria/criterion.hpp.")
       .def(nb::init<Vector<Index>, const nb::list&, Vector<double>, int>(), "segments"_a, "problems"_a, "ridge"_a,
            "n_jobs"_a, "problems: pairs (classes, is a margin).")
       .def("solve", &InnerProblems::solve, "K"_a, "level"_a, "tol"_a, "max_steps"_a, "time_limit"_a,

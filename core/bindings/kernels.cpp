@@ -2,7 +2,7 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "tile.hpp"
+#include "simd/tile.hpp"
 
 namespace polymargin {
 namespace {

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "linear_margins.hpp"
+#include "margins/linear_margins.hpp"
 #include "running.hpp"
 
 namespace polymargin {
@@ -67,7 +67,8 @@ void bind_linear(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<LinearMarginSolver>(
       m, "LinearMarginSolver",
-      "Solves linear machines whose own class shall exceed every other one, in weight space (core/linear_margins.hpp). "
+      "Solves linear machines whose own class shall exceed every other one, in weight space "
+      "(core/margins/linear_margins.hpp). "
       "target is empty (margins of 1) or a flat classes x classes matrix: the margin of class y over class c.")
       .def(nb::init<nb::object, Vector<Index>, Vector<Index>, Index, bool, double, Vector<double>, int>(), "X"_a,
            "rows"_a, "label"_a, "classes"_a, "capped"_a, "offset"_a, "target"_a, "n_jobs"_a)

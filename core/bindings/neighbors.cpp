@@ -1,11 +1,11 @@
 // Graphs of nearest rows and their shortest paths.
-#include "neighbors.hpp"
+#include "manifold/neighbors.hpp"
 
 #include <cmath>
 #include <string>
 
 #include "arguments.hpp"
-#include "shortest_paths.hpp"
+#include "manifold/shortest_paths.hpp"
 
 namespace polymargin {
 namespace {

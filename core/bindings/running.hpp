@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "arguments.hpp"
-#include "dual_problem.hpp"
-#include "kernel.hpp"
-#include "team.hpp"
+#include "base/kernel.hpp"
+#include "base/team.hpp"
+#include "dual/dual_problem.hpp"
 
 namespace polymargin {
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "expansion.hpp"
 #include "running.hpp"
+#include "scores/expansion.hpp"
 
 namespace polymargin {
 namespace {

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "dual/solve.hpp"
-#include "kesler_solvers.hpp"
+#include "margins/kesler_solvers.hpp"
+#include "margins/solve.hpp"
 #include "training_rows.hpp"
 
 namespace polymargin {
@@ -113,7 +114,7 @@ void bind_solvers(nb::module_& m) {
            "X"_a, "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
       .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
            "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(),
-           "Minimise from the feasible point alpha; see core/dual_problem.hpp.")
+           "Minimise from the feasible point alpha; see core/dual/dual_problem.hpp.")
       .def_prop_ro("center", &DualSolver::center, "What is taken off all rows; empty for nothing.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
   nb::class_<MarginSolver>(m, "MarginSolver",
@@ -124,7 +125,7 @@ void bind_solvers(nb::module_& m) {
            "memory"_a, "n_jobs"_a)
       .def("solve", &MarginSolver::solve, "upper"_a, "ridge"_a, "b"_a, "solver"_a, "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),
-           "Minimise from the feasible point b, class by class; see core/margin_problem.hpp.")
+           "Minimise from the feasible point b, class by class; see core/margins/margin_problem.hpp.")
       .def_prop_ro("evaluations", &MarginSolver::evaluations, "Kernel values computed so far.");
 }
 

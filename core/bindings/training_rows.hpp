@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "row_cache.hpp"
+#include "kernels/row_cache.hpp"
 #include "running.hpp"
 
 namespace polymargin {

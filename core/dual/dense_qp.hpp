@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "steps.hpp"
+#include "simd/steps.hpp"
 
 namespace polymargin {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "steps.hpp"
+#include "simd/steps.hpp"
 
 namespace polymargin {
 

@@ -14,9 +14,11 @@
 
 namespace polymargin {
 
-constexpr Index kThinning = 3;  // rows that one of the smaller problem stands for
-constexpr double kBold = 0.5;   // share of the support vectors at their bounds from which on the others are told theirs
-constexpr double kBand = 60;    // times the root of n: rows so near the margin that their place is open
+constexpr Index kLarge = 8192;   // rows from which on a problem begins with some of them ...
+constexpr Index kHurried = 512;  // ... and where time is limited, so that there is soon a machine of use
+constexpr Index kThinning = 3;   // rows that one of the smaller problem stands for
+constexpr double kBold = 0.5;  // share of the support vectors at their bounds from which on the others are told theirs
+constexpr double kBand = 60;   // times the root of n: rows so near the margin that their place is open
 constexpr double kCoarseTol = 0.3;  // the scores of some of the rows are not nearer to those of all
 
 // The positions of every third row of each class, and how many rows each of them stands for.
@@ -106,6 +108,54 @@ Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinne
   }
   policy.balance(start.active, start.alpha);
   return start;
+}
+
+// A start that is not zero is near the solution already, or the only feasible point at hand.
+inline bool begins_small(Index n, const std::vector<double>& alpha, const Settings& settings) {
+  return n > (std::isfinite(settings.time_limit) ? kHurried : kLarge) &&
+         std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
+}
+
+// There was no time for more than a part of the rows: its machine is that of them all as well as it can be known, with bounds
+// that are beyond those of the whole.
+inline Solution scattered(const Thinned& thin, const Solution& found, Index n) {
+  Solution out = found;
+  const std::size_t h = thin.at.size(), w = found.alpha.size() / h;
+  out.alpha.assign(n * w, 0.0), out.gradient.assign(n * w, 0.0);
+  for (std::size_t c = 0; c < w; ++c)
+    for (std::size_t k = 0; k < h; ++k) out.alpha[c * n + thin.at[k]] = found.alpha[c * h + k];
+  out.exact = false;
+  out.violation = out.primal = std::numeric_limits<double>::infinity();
+  out.dual = -out.primal;
+  return out;
+}
+
+// Solves the problem, from the solution of a thinned one if it is large and there is no better start. `ThinProblem` owns the
+// record of the thinned problem.
+template <class ThinProblem, class Policy, class Problem, class T>
+Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>& K,
+                   std::unique_ptr<RowCache<T>>& cache, std::vector<double> alpha, const Settings& settings,
+                   Team& team) {
+  const Index n = problem.rows.size;
+  WorkingSets<Policy> engine(policy, K, problem.rows, cache, settings, team);
+  if (!begins_small(n, alpha, settings)) return engine.run(std::move(alpha), {}, 0);
+  const ThinProblem thin(problem);
+  if (2 * static_cast<Index>(thin.at.size()) > n) return engine.run(std::move(alpha), {}, 0);  // many small classes
+  Settings coarse = settings;
+  coarse.keeps_rows = false;
+  coarse.tol = std::max(settings.tol, kCoarseTol);
+  std::unique_ptr<RowCache<T>> own;
+  Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);
+  own.reset();
+  if (found.status != Status::solved && found.status != Status::stalled) return scattered(thin, found, n);
+  thin.scores(found);
+  Start start = start_from(engine, policy, thin, found, n);
+  Solution out = engine.run(std::move(start.alpha), std::move(start.active), found.n_iter);
+  // Zero, where all began, is better than a point that was left on the way.
+  const bool done = out.status == Status::solved || out.status == Status::stalled;
+  if (out.exact && (done || out.dual >= 0)) return out;
+  found.status = out.status, found.n_iter = out.n_iter;
+  return scattered(thin, found, n);
 }
 
 }  // namespace polymargin

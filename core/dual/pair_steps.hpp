@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dual/dense_qp.hpp"
+#include "dual/dual_problem.hpp"
 #include "dual/face.hpp"
-#include "dual_problem.hpp"
 
 namespace polymargin {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "certificate.hpp"
+#include "dual/certificate.hpp"
 
 namespace polymargin {
 

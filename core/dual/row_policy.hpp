@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "dual/entropy_steps.hpp"
+#include "dual/label_kernel.hpp"
 #include "dual/pair_steps.hpp"
 #include "dual/working_sets.hpp"
-#include "label_kernel.hpp"
 
 namespace polymargin {
 

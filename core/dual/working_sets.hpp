@@ -25,11 +25,11 @@
 #include <utility>
 #include <vector>
 
-#include "dual_problem.hpp"
-#include "linear_scores.hpp"
-#include "row_store.hpp"
-#include "steps.hpp"
-#include "watch.hpp"
+#include "base/watch.hpp"
+#include "dual/dual_problem.hpp"
+#include "kernels/linear_scores.hpp"
+#include "kernels/row_store.hpp"
+#include "simd/steps.hpp"
 
 namespace polymargin {
 

@@ -32,7 +32,7 @@ SOME_ROWS = 400
 SMALL = 1000  # rows up to which all dissimilarities are computed at once
 DOUBLE = 2e9  # multiply-adds of one pass over all pairs up to which distances are computed in float64
 SHARE = 16  # of all rows, those that one round of joining looks at anew, about
-LARGEST = 500.0  # of d^2 / gamma, as in core/neighbors.cpp
+LARGEST = 500.0  # of d^2 / gamma, as in core/manifold/neighbors.cpp
 
 
 @dataclass

@@ -21,7 +21,7 @@ from . import _core
 KERNELS = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed")
 HAS_GAMMA = ("rbf", "poly", "sigmoid", "laplacian")
 BOUNDED = ("rbf", "cosine", "laplacian")  # |k| <= 1
-DIRECT = 16  # features, as in core/kernel_rows.cpp
+DIRECT = 16  # features, as in core/kernels/kernel_rows.cpp
 OVERFLOW = "scale the columns of X, or lower gamma, degree or coef0"
 ENDLESS = 1e100  # a coefficient of this size is on its way to infinity
 

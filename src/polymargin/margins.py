@@ -1,7 +1,7 @@
 """Machines with a margin per example and class: table row -> quadratic program -> prototypes.
 
 The variables are b[c, i], c a class and i an example: -alpha for the classes that shall stay below the reference,
-+alpha for the own class where the machine asks it to stay above. `core/margin_problem.hpp` has the program. The
++alpha for the own class where the machine asks it to stay above. `core/margins/margin_problem.hpp` has the program. The
 prototypes are
 
     B[c, i] = b[c, i] - [c == y_i] sum_d b[d, i]     reference "own"

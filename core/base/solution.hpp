@@ -1,0 +1,37 @@
+// How a solver is run, and what it returns: the same records for all of them.
+#pragma once
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "base/data.hpp"
+
+namespace polymargin {
+
+enum class Status { solved, max_iter, time_limit, stalled, interrupted };
+
+struct Progress {
+  Index n_iter;
+  double violation, primal, dual, seconds;
+};
+
+struct Settings {
+  double tol = 1e-3;      // largest accepted KKT violation ...
+  bool relative = false;  // ... as a multiple of the margin rho (the nu forms)
+  Index max_iter = std::numeric_limits<Index>::max();
+  double time_limit = std::numeric_limits<double>::infinity();
+  double memory = 1e9;                        // bytes for kernel rows
+  bool keeps_rows = false;                    // even those used once: the next solve will want them
+  std::function<bool(const Progress&)> stop;  // asked some ten times a second
+};
+
+struct Solution {
+  std::vector<double> alpha, gradient;  // gradient is Qa - g (the entropy's derivative is not in it)
+  std::vector<double> multiplier;       // of each sum constraint: rho, or r_c = rho - b_c for every class
+  Status status = Status::solved;
+  Index n_iter = 0;
+  double violation = 0, primal = 0, dual = 0;
+  bool exact = true;  // else the gradient is not that of alpha: there was no time for it
+};
+
+}  // namespace polymargin

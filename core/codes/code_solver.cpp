@@ -1,0 +1,330 @@
+#include "codes/code_solver.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "base/watch.hpp"
+#include "dual/solve.hpp"
+
+namespace polymargin {
+
+namespace {
+
+constexpr double kSlice = 0.05;      // seconds between two questions
+constexpr double kLeastTime = 1e-3;  // seconds that another round is worth
+constexpr Index kPolished = 256;     // up to so many rows a solved problem is carried on to rounding error
+constexpr double kPolishedTol = 1e-12;
+constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
+constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
+
+// A number without a common divisor with n, about 0.618 n: its multiples visit all of n, evenly at any time.
+Index even_stride(Index n) {
+  Index stride = std::max<Index>(1, static_cast<Index>(0.6180339887 * static_cast<double>(n)));
+  while (std::gcd(stride, n) != 1) ++stride;
+  return stride;
+}
+
+// First the large columns, each by the engine; then the others in turn, by as many workers as there are threads. The thread that called asks now and then whether to go on,
+// while it works on its column. As long as it does, the others need not wait for it; where it has no column left, or
+// is long about something, they pause, keep their columns, and it asks between two such slices of time.
+//
+// Where time is limited, a column ends when its share of what is left is over, and the next one begins. Columns that ended so go on in further rounds while time is left.
+template <class T>
+class Columns {
+ public:
+  Columns(const CodeProblem& problem, const SharedValues<T>& shared, const Coefficients& start,
+          const Settings& settings, Team& team)
+      : p_(problem),
+        shared_(shared),
+        start_(start),
+        set_(settings),
+        team_(team),
+        limits_(without_steps(settings)),
+        watch_(limits_),
+        out_(problem.columns()),
+        stride_(even_stride(problem.columns())) {}
+
+  CodeSolution run() {
+    std::vector<Worker> workers(at_a_time(p_, team_.size(), shared_.K && shared_.K->serial() && !shared_.gram.values));
+    n_workers_ = static_cast<Index>(workers.size());
+    for (first_round(); n_todo_ > 0; next_round()) {
+      for (; n_done_ < n_large_ && !halted_; ++n_done_) solve_large(n_done_);
+      next_ = n_large_;
+      while (n_done_ < n_todo_ && !halted_) {
+        until_ = in_slices(1);
+        team_.run(n_workers_, [&](Index w) { work(workers[w]); });
+        double violation = 0;
+        Index n_iter = 0;
+        for (const Worker& w : workers)
+          if (w.column >= 0) violation = std::max(violation, w.work.violation()), n_iter += w.work.n_iter();
+        if (n_done_ < n_todo_ && !halted_) ask(violation, n_iter);
+      }
+      if (halted_) {
+        halt(workers, state_.status);
+        break;
+      }
+    }
+    return {std::move(out_), halted_ ? state_.status : Status::solved};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Worker {
+    Column<T> work;
+    Index column = -1;
+    Clock::rep end = 0;  // of its share of the time
+    double opening = 0;  // seconds
+  };
+  struct Stopped {
+    Index column;
+    double opening;  // seconds that going on takes before the first step
+  };
+
+  static Settings without_steps(Settings settings) {
+    settings.max_iter = std::numeric_limits<Index>::max();
+    return settings;
+  }
+
+  Clock::rep in_slices(int n) const {
+    const std::chrono::duration<double> time(std::max(std::min(n * kSlice, watch_.left()), 1e-4));
+    return (Clock::now() + std::chrono::duration_cast<Clock::duration>(time)).time_since_epoch().count();
+  }
+
+  // `violation` and `n_iter` of the columns that are being solved, as far as the thread that called knows them.
+  void ask(double violation, Index n_iter) {
+    state_.n_iter = n_iter_ + n_iter;
+    if (watch_.halted(state_, violation, -dual_.load())) halted_ = true;
+  }
+
+  static Clock::rep ticks(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)).count();
+  }
+  static Clock::rep now() { return Clock::now().time_since_epoch().count(); }
+  static double since(Clock::rep then) { return std::chrono::duration<double>(Clock::duration(now() - then)).count(); }
+
+  bool is_large(Index l) const {
+    Index m = 0;
+    for (Index entry : p_.column(l)) m += p_.size(entry);
+    return !is_held(shared_, m);
+  }
+
+  // Where time is limited, in an order that is even at any time.
+  void first_round() {
+    const Index L = p_.columns();
+    for (Index k = 0; k < L; ++k) {
+      const Index l = timed() ? static_cast<Index>(static_cast<std::uint64_t>(k) * stride_ % L) : k;
+      todo_.push_back({l, 0});
+    }
+    large_first();
+  }
+  void large_first() {
+    const auto end =
+        std::stable_partition(todo_.begin(), todo_.end(), [&](const Stopped& s) { return is_large(s.column); });
+    n_large_ = end - todo_.begin(), n_todo_ = static_cast<Index>(todo_.size());
+    next_ = n_done_ = 0;
+  }
+  bool timed() const { return std::isfinite(set_.time_limit); }
+
+  void begin(Worker& w, Index k) {
+    const Index l = w.column = todo_[k].column;
+    const Clock::rep begun = now();
+    w.end = std::numeric_limits<Clock::rep>::max();
+    if (timed()) w.end = begun + ticks(std::max(watch_.left(), 0.0) * share(n_todo_ - k));
+    if (out_[l])
+      w.work.begin(p_, shared_, l, {out_[l]->at.data(), static_cast<Index>(out_[l]->at.size())},
+                   {out_[l]->b.data(), static_cast<Index>(out_[l]->b.size())});
+    else
+      w.work.begin(p_, shared_, l, start_.rows(l), start_.values(l));
+    if (timed()) w.opening = since(begun);
+  }
+  // Of the time that is left, where so many columns are.
+  double share(Index columns) const { return std::min(1.0, double(n_workers_) / double(columns)); }
+
+  // Column k of this round as a dual problem with signed variables, all of one class, whose sum is zero.
+  void solve_large(Index k) {
+    const Index l = todo_[k].column;
+    const Clock::rep begun = now();
+    ColumnRows rows;
+    rows.list(p_, l, shared_.diagonal);
+    const Index m = rows.size();
+    std::vector<Index> data, segments = {0, m};
+    std::vector<double> low, high;
+    for (Index v = 0; v < m; ++v) {
+      data.push_back(shared_.rows[rows.row[v]]);
+      low.push_back(rows.low(v)), high.push_back(rows.high(v));
+    }
+    DualProblem q;
+    q.rows = {data.data(), m}, q.segments = {segments.data(), 2};
+    q.same = q.other = 1, q.sum = Sum::total;
+    q.linear = {rows.y.data(), m}, q.ridge = {rows.ridge.data(), m};
+    q.lower = {low.data(), m}, q.upper = {high.data(), m};
+    Settings settings = set_;
+    settings.max_iter -= out_[l] ? out_[l]->n_iter : 0;
+    settings.time_limit = timed() ? std::max(watch_.left(), 0.0) / double(n_todo_ - k) : set_.time_limit;
+    settings.keeps_rows = n_large_ > 1 && m == p_.rows();
+    settings.stop = [&](const Progress& at) {
+      ask(at.violation, at.n_iter);
+      return halted_.load();
+    };
+    std::unique_ptr<RowCache<T>> own;
+    const ColumnSolution* before = out_[l] && out_[l]->feasible ? out_[l].get() : nullptr;
+    std::vector<double> start = before ? rows.start({before->at.data(), static_cast<Index>(before->at.size())},
+                                                    {before->b.data(), static_cast<Index>(before->b.size())})
+                                       : rows.start(start_.rows(l), start_.values(l));
+    const double opening = since(begun);
+    const Solution found = solve(q, *shared_.K, settings.keeps_rows ? cache_ : own, std::move(start), settings, team_);
+    auto out = std::make_unique<ColumnSolution>();
+    out->bias = found.multiplier.empty() ? 0 : -found.multiplier[0];
+    out->feasible = found.exact;
+    found.exact ? rows.certify(found.alpha, found.gradient, *out) : rows.bound(found.alpha, *out);
+    n_iter_ += found.n_iter;
+    out->n_iter = found.n_iter + (out_[l] ? out_[l]->n_iter : 0);
+    out->status = found.status == Status::interrupted && !halted_ ? Status::time_limit : found.status;
+    if (out->violation <= set_.tol && out->status != Status::interrupted) out->status = Status::solved;
+    if (out->status == Status::solved && out->violation > set_.tol) out->status = Status::stalled;
+    if (out->status == Status::time_limit) stopped_.push_back({l, opening});
+    const bool better = !out_[l] || (out->feasible ? out->dual >= out_[l]->dual : !out_[l]->feasible);
+    if (better) {
+      dual_ = dual_ + out->dual - (out_[l] ? out_[l]->dual : 0);
+      out_[l] = std::move(out);
+    }
+    ask(0, 0);
+  }
+
+  void work(Worker& w) {
+    const bool caller = std::this_thread::get_id() == caller_;
+    Clock::rep next = caller ? in_slices(1) : 0;
+    auto over = [&](Clock::rep at) { return timed() && at >= w.end; };
+    auto more = [&] {
+      const Clock::rep at = now();
+      if (caller && at >= next) {
+        ask(w.column < 0 ? 0 : w.work.violation(), w.column < 0 ? 0 : w.work.n_iter());
+        next = in_slices(1), until_ = in_slices(4);
+      }
+      return !halted_ && at < until_ && (w.column < 0 || !over(at));
+    };
+    const double goal = p_.rows() <= kPolished ? std::min(set_.tol, kPolishedTol) : set_.tol;
+    do {
+      if (w.column < 0) {
+        const Index k = next_.fetch_add(1);
+        if (k >= n_todo_) return;
+        begin(w, k);
+      }
+      if (w.work.run(set_.tol, goal, set_.max_iter - steps_before(w), more))
+        finish(w, false);
+      else if (!halted_ && over(now()))
+        finish(w, true);
+      else
+        return;
+    } while (more());
+  }
+
+  void finish(Worker& w, bool stopped) {
+    const Clock::rep begun = now();
+    const double dual_before = out_[w.column] ? out_[w.column]->dual : 0;
+    ColumnSolution& out = take(w);
+    if (stopped) {
+      if (out.violation > set_.tol) {  // a limit may end the polishing of a solution
+        out.status = Status::time_limit;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        stopped_.push_back({w.column, w.opening + since(begun)});
+      } else
+        out.status = Status::solved;
+    }
+    double dual = dual_.load();
+    while (!dual_.compare_exchange_weak(dual, dual + out.dual - dual_before)) {
+    }
+    w.column = -1;
+    ++n_done_;
+  }
+
+  Index steps_before(const Worker& w) const { return out_[w.column] ? out_[w.column]->n_iter : 0; }
+
+  ColumnSolution& take(Worker& w) {
+    auto out = std::make_unique<ColumnSolution>(w.work.solution(set_.tol));
+    n_iter_ += out->n_iter;
+    out->n_iter += steps_before(w);
+    return *(out_[w.column] = std::move(out));
+  }
+
+  // Columns whose share would go into getting ready have come as far as they can.
+  void next_round() {
+    const double left = std::max(watch_.left(), 0.0);
+    todo_.clear();
+    for (const Stopped& s : stopped_)
+      if (left > kLeastTime && 4 * s.opening < left * share(static_cast<Index>(stopped_.size()))) todo_.push_back(s);
+    stopped_.clear();
+    large_first();
+  }
+
+  void halt(std::vector<Worker>& workers, Status status) {
+    for (Worker& w : workers) {
+      if (w.column < 0) continue;
+      ColumnSolution& out = take(w);
+      // A limit may end the polishing of a solution.
+      out.status = status != Status::interrupted && out.violation <= set_.tol ? Status::solved : status;
+    }
+    if (status != Status::interrupted) return;
+    for (std::unique_ptr<ColumnSolution>& out : out_)
+      if (out && out->status == Status::time_limit) out->status = status;
+  }
+
+  const CodeProblem& p_;
+  const SharedValues<T>& shared_;
+  const Coefficients& start_;
+  const Settings& set_;
+  Team& team_;
+  const Settings limits_;  // those of all columns together
+  Watch watch_;
+  Solution state_;
+  const std::thread::id caller_ = std::this_thread::get_id();
+  std::atomic<Clock::rep> until_{0};  // the end of the slice
+  std::atomic<bool> halted_{false};
+  std::vector<std::unique_ptr<ColumnSolution>> out_;
+  const Index stride_;
+  Index n_workers_ = 1, n_todo_ = 0, n_large_ = 0;  // the large columns come first
+  std::mutex mutex_;
+  std::vector<Stopped> todo_, stopped_;  // of this round, and for the next one
+  std::unique_ptr<RowCache<T>> cache_;   // kernel rows over all rows, for one large column after another
+  std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
+  std::atomic<double> dual_{0};
+};
+
+}  // namespace
+
+Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial) {
+  const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
+  bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
+  for (Index l = 0; l < p.columns() && pairs; ++l) pairs = p.column(l).size == 2;
+  const bool small = pairs ? gram <= kSmallGram : n <= kWholeColumn || serial;
+  if (gram <= memory && small) return Hold::all;
+  if (!pairs) return Hold::nothing;
+  double own = 0, largest = 0;
+  for (Index c = 0; c < p.classes(); ++c) {
+    const double size = static_cast<double>(p.segments[c + 1] - p.segments[c]);
+    own += bytes * size * size, largest = std::max(largest, size);
+  }
+  const bool whole = 2 * largest <= kWholeColumn && own + 2 * bytes * threads * largest * largest <= memory;
+  return whole ? Hold::classes : Hold::nothing;
+}
+
+template <class T>
+CodeSolution solve_columns(const CodeProblem& problem, const SharedValues<T>& shared, const Coefficients& start,
+                           const Settings& settings, Team& team) {
+  return Columns<T>(problem, shared, start, settings, team).run();
+}
+
+#define POLYMARGIN_INSTANTIATE(T)                                                                         \
+  template CodeSolution solve_columns<T>(const CodeProblem&, const SharedValues<T>&, const Coefficients&, \
+                                         const Settings&, Team&);
+POLYMARGIN_INSTANTIATE(float)
+POLYMARGIN_INSTANTIATE(double)
+#undef POLYMARGIN_INSTANTIATE
+
+}  // namespace polymargin

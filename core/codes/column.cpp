@@ -1,0 +1,154 @@
+#include "codes/column.hpp"
+
+#include <algorithm>
+
+#include "simd/tile.hpp"
+
+namespace polymargin {
+
+namespace {
+constexpr Index kStrip = 256;  // rows computed together
+constexpr Index kSample = 256;
+constexpr double kSampleTol = 0.05;
+}  // namespace
+
+template <class T>
+void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
+                      Span<const double> b) {
+  p_ = &p, shared_ = &shared;
+  n_sample_ = 0, has_found_ = false;
+  rows_.list(p, column, shared.diagonal);
+  std::vector<double> start = rows_.start(at, b);
+  if (shared.hurry > 0 && rows_.size() > 4 * kSample && at.size == 0) start_from_sample(start);
+  if (shared.gram.values)
+    hold_all();
+  else if (!shared.own.empty() && p.column(column).size == 2)
+    hold_pair(column);
+  else
+    hold_own();
+  DenseQp<T>& q = steps_.qp;
+  for (Index k = 0; k < rows_.size(); ++k) set_variable(k, k, start[k]);
+  q.add_change(std::vector<double>(rows_.size(), 0.0), q.gradient);
+  steps_.begin();
+  if (n_sample_ == 0) return;
+  rows_.certify(start, q.gradient, found_);
+  has_found_ = true;
+}
+
+// Variable v of the column as variable k of the dense problem, with the gradient of b = 0.
+template <class T>
+void Column<T>::set_variable(Index k, Index v, double b) {
+  DenseQp<T>& q = steps_.qp;
+  q.low[k] = rows_.low(v), q.high[k] = rows_.high(v);
+  q.ridge[k] = rows_.ridge[v], q.diagonal[k] = rows_.diagonal[v];
+  q.z[k] = b, q.gradient[k] = -rows_.y[v];
+}
+
+// Parts are runs of adjacent classes.
+template <class T>
+void Column<T>::hold_all() {
+  const std::vector<Index>& row = rows_.row;
+  std::vector<Index> first, sizes;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    if (k > 0 && row[k] == row[k - 1] + 1) {
+      ++sizes.back();
+      continue;
+    }
+    first.push_back(row[k]);
+    sizes.push_back(1);
+  }
+  steps_.qp.reset(sizes, {0, static_cast<Index>(sizes.size())});
+  const Block<T>& G = shared_->gram;
+  for (Index i : first)
+    for (Index j : first) steps_.qp.blocks.push_back({G.values + i * G.ld + j, G.ld});
+}
+
+template <class T>
+T* Column<T>::room(std::size_t values) {
+  if (held_room_ < values) {
+    held_.reset();
+    held_.reset(new T[values]);
+    held_room_ = values;
+  }
+  return held_.get();
+}
+
+// The block between two classes is this column's alone.
+template <class T>
+void Column<T>::hold_pair(Index column) {
+  const Span<const Index> entries = p_->column(column);
+  const Index a = CodeProblem::class_of(entries[0]), c = CodeProblem::class_of(entries[1]);
+  const Index na = p_->size(entries[0]), nc = p_->size(entries[1]);
+  T *across = room(static_cast<std::size_t>(2 * na * nc)), *back = across + na * nc;
+  const Span<const Index> ra = shared_->rows.sub(p_->segments[a], p_->segments[a + 1]);
+  const Span<const Index> rc = shared_->rows.sub(p_->segments[c], p_->segments[c + 1]);
+  for (Index r = 0; r < na; r += kStrip) {
+    const Index h = std::min(kStrip, na - r);
+    shared_->K->block(ra.sub(r, r + h), rc, across + r * nc, nc);
+    tile_ops<T>().transpose(across + r * nc, nc, h, nc, back + r, na);
+  }
+  steps_.qp.reset({na, nc}, {0, 2});
+  steps_.qp.blocks = {{shared_->own[a].get(), na}, {across, nc}, {back, na}, {shared_->own[c].get(), nc}};
+}
+
+template <class T>
+void Column<T>::hold_own() {
+  const Index m = rows_.size();
+  T* square = room(static_cast<std::size_t>(m * m));
+  std::vector<Index> data;
+  for (Index i : rows_.row) data.push_back(shared_->rows[i]);
+  const Span<const Index> all{data.data(), m};
+  for (Index r = 0; r < m; r += kStrip) {  // from the diagonal on, and the rest by symmetry
+    const Index h = std::min(kStrip, m - r), right = r + h;
+    shared_->K->block(all.sub(r, right), all.sub(r, m), square + r * m + r, m);
+    if (right < m) tile_ops<T>().transpose(square + r * m + right, m, h, m - right, square + right * m + r, m);
+  }
+  steps_.qp.reset({m}, {0, 1});
+  steps_.qp.blocks = {{square, m}};
+}
+
+// A limit is near: the first steps are on a few rows, evenly spaced.
+template <class T>
+void Column<T>::start_from_sample(std::vector<double>& b) {
+  const Index m = rows_.size(), step = (m + kSample - 1) / kSample;
+  std::vector<Index> some;
+  for (Index k = 0; k < m; k += step) some.push_back(k);
+  const Index s = static_cast<Index>(some.size());
+  T* square = room(static_cast<std::size_t>(s * s));
+  steps_.qp.reset({s}, {0, 1});
+  steps_.qp.blocks = {{square, s}};
+  const Block<T>& G = shared_->gram;
+  std::vector<Index> data;
+  for (Index k = 0; k < s; ++k) {
+    set_variable(k, some[k], 0);
+    if (!G.values) data.push_back(shared_->rows[rows_.row[some[k]]]);
+    for (Index l = 0; G.values && l < s; ++l)
+      square[k * s + l] = G.values[rows_.row[some[k]] * G.ld + rows_.row[some[l]]];
+  }
+  if (!G.values) shared_->K->block({data.data(), s}, {data.data(), s}, square, s);
+  steps_.begin();
+  steps_.run(kSampleTol, kSampleTol, shared_->hurry, [] { return true; });
+  n_sample_ = steps_.n_iter();
+  for (Index k = 0; k < s; ++k) b[some[k]] = steps_.qp.z[k];
+}
+
+template <class T>
+ColumnSolution Column<T>::solution(double tol) {
+  ColumnSolution out;
+  steps_.finish();
+  rows_.certify(steps_.qp.z, steps_.qp.gradient, out);
+  out.status = steps_.status() == Status::solved && !(out.violation <= tol) ? Status::stalled : steps_.status();
+  if (has_found_ && out.status != Status::solved && found_.primal < out.primal) {
+    // The model is the better one of the two, and so is the bound.
+    const double dual = std::max(out.dual, found_.dual);
+    const Status status = out.status;
+    out = found_, out.dual = dual, out.status = status;
+  }
+  out.n_iter = n_iter();
+  return out;
+}
+
+template class Column<float>;
+template class Column<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,71 @@
+// One column of a code whose kernel values are held, or can be (the pairs of classes of one-versus-one need their block once):
+// one run of pair steps, by one thread.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "codes/column_rows.hpp"
+#include "dual/pair_steps.hpp"
+#include "kernels/kernel_rows.hpp"
+
+namespace polymargin {
+
+// Kernel values that the columns share.
+template <class T>
+struct SharedValues {
+  const KernelBlocks<T>* K = nullptr;     // null where the matrix was given
+  Span<const Index> rows;                 // data rows of the sorted rows
+  Block<T> gram;                          // between all rows, or null
+  std::vector<std::unique_ptr<T[]>> own;  // between the rows of each class, or empty
+  std::vector<double> diagonal;
+  Index most_rows = 0;  // of a column whose values may all be computed
+  Index hurry = 0;  // a limit is near, and a column shall soon have a solution of use: steps that may go into a sample
+};
+
+// Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a kernel row
+// for each step costs more than working sets do.
+constexpr Index kWholeColumn = 6144;
+
+// Whether the values of a column of m rows are held; else it is solved by the engine (dual/working_sets.hpp).
+template <class T>
+bool is_held(const SharedValues<T>& shared, Index m) {
+  return shared.gram.values || m <= shared.most_rows;
+}
+
+template <class T>
+class Column {
+ public:
+  // `at` and `b` are a start, which is moved into the feasible set.
+  void begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
+             Span<const double> b);
+  template <class More>
+  bool run(double tol, double goal, Index max_iter, const More& more) {
+    return steps_.run(tol, goal, max_iter - n_sample_, more);
+  }
+  double violation() const { return steps_.violation(); }
+  Index n_iter() const { return n_sample_ + steps_.n_iter(); }
+  ColumnSolution solution(double tol);
+
+ private:
+  void hold_all();
+  void hold_pair(Index column);
+  void hold_own();
+  T* room(std::size_t values);
+  void set_variable(Index k, Index v, double b);
+  void start_from_sample(std::vector<double>& b);
+
+  const CodeProblem* p_ = nullptr;
+  const SharedValues<T>* shared_ = nullptr;
+  PairSteps<T> steps_;
+  ColumnRows rows_;
+  std::unique_ptr<T[]> held_;  // values of this column alone, in memory that the next one uses again
+  std::size_t held_room_ = 0;
+  Index n_sample_ = 0;  // steps on it
+  bool has_found_ = false;
+  ColumnSolution found_;  // what the sample gave
+};
+
+extern template class Column<float>;
+extern template class Column<double>;
+
+}  // namespace polymargin

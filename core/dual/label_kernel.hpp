@@ -1,0 +1,112 @@
+// Products with the kernel part of Q: sum[k] += sum_r M(y_r, y_k) change_r k(x_r, x_k), by segments of equal class.
+//
+// Variables come sorted by class, so M takes one pass with `other` over all columns and one with `same - other` over the columns of
+// each row's own class: the cost does not grow with the number of classes.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "dual/dual_problem.hpp"
+#include "kernels/kernel_rows.hpp"
+#include "kernels/linear_scores.hpp"
+#include "simd/steps.hpp"
+
+namespace polymargin {
+
+template <class T>
+class LabelKernel {
+ public:
+  LabelKernel(const DualProblem& problem, const KernelBlocks<T>& K, Team& team)
+      : p_(problem), K_(K), team_(team), label_(problem.rows.size) {
+    for (Index c = 0; c + 1 < p_.segments.size; ++c)
+      std::fill(label_.begin() + p_.segments[c], label_.begin() + p_.segments[c + 1], c);
+  }
+
+  Index label(Index variable) const { return label_[variable]; }
+  double operator()(Index i, Index j) const { return label_[i] == label_[j] ? p_.same : p_.other; }
+
+  // From rows at hand; row r belongs to variable rows_of[r], and `columns` are the variables of their entries.
+  void add_rows(const std::vector<const T*>& rows, Span<const Index> rows_of, const double* change,
+                Span<const Index> columns, double* sum) const {
+    constexpr Index tile = 2048;
+    auto one = [&](Index task) {
+      Index begin = task * tile, end = std::min(begin + tile, columns.size);
+      std::vector<const T*> shifted(rows.begin(), rows.begin() + rows_of.size);
+      for (const T*& row : shifted) row += begin;
+      add(shifted.data(), rows_of, change, columns.sub(begin, end), sum + begin);
+    };
+    Index n_tasks = (columns.size + tile - 1) / tile;
+    if (rows_of.size * columns.size > kSerial) return team_.run(n_tasks, one);
+    for (Index k = 0; k < n_tasks; ++k) one(k);
+  }
+
+  // From rows that are computed on the way and not kept: a block stays in cache until it is summed.
+  void add_blocks(Span<const Index> rows_of, const double* change, Span<const Index> columns, double* sum) const {
+    constexpr Index wide = 1024, high = 128;
+    std::vector<Index> rows(rows_of.size), cols(columns.size);
+    for (Index r = 0; r < rows_of.size; ++r) rows[r] = p_.rows[rows_of[r]];
+    for (Index k = 0; k < columns.size; ++k) cols[k] = p_.rows[columns[k]];
+    auto one = [&](Index task) {
+      Index begin = task * wide, width = std::min(columns.size - begin, wide);
+      std::vector<T> block(static_cast<std::size_t>(high * width));
+      std::vector<const T*> pointers(high);
+      for (Index r = 0; r < rows_of.size; r += high) {
+        Index h = std::min(rows_of.size - r, high);
+        K_.block({rows.data() + r, h}, {cols.data() + begin, width}, block.data(), width);
+        for (Index k = 0; k < h; ++k) pointers[k] = block.data() + k * width;
+        add(pointers.data(), rows_of.sub(r, r + h), change + r, columns.sub(begin, begin + width), sum + begin);
+      }
+    };
+    Index n_tasks = (columns.size + wide - 1) / wide;
+    if (!K_.serial()) return team_.run(n_tasks, one);
+    for (Index k = 0; k < n_tasks; ++k) one(k);
+  }
+
+ private:
+  static constexpr Index kSerial = 200000;  // multiply-adds under which threads cost more than they bring
+
+  void add(const T* const* rows, Span<const Index> rows_of, const double* change, Span<const Index> columns,
+           double* sum) const {
+    const Steps<T>& pass = steps<T>();
+    std::vector<double> scaled(change, change + rows_of.size);
+    for (double& x : scaled) x *= p_.other;
+    pass.add_rows(rows, scaled.data(), rows_of.size, 0, columns.size, sum);
+    if (p_.same == p_.other) return;
+    for (Index r = 0; r < rows_of.size; ++r) scaled[r] = (p_.same - p_.other) * change[r];
+    for (Index r = 0, k = 0; r < rows_of.size && k < columns.size;) {
+      Index c = label_[rows_of[r]], own = label_[columns[k]];
+      if (own < c) {
+        ++k;
+      } else if (own > c) {
+        ++r;
+      } else {
+        Index r1 = r, k1 = k;
+        while (r1 < rows_of.size && label_[rows_of[r1]] == c) ++r1;
+        while (k1 < columns.size && label_[columns[k1]] == c) ++k1;
+        pass.add_rows(rows + r, scaled.data() + r, r1 - r, k, k1, sum);
+        r = r1, k = k1;
+      }
+    }
+  }
+
+  const DualProblem& p_;
+  const KernelBlocks<T>& K_;
+  Team& team_;
+  std::vector<Index> label_;
+};
+
+// The kernel's part of Qa in a problem with one variable per example.
+template <class T>
+void linear_part(const DualProblem& p, const KernelBlocks<T>& K, const std::vector<double>& a,
+                 std::vector<double>& scores) {
+  const Index n = p.rows.size;
+  std::vector<double> all(n), own(n);
+  linear_scores(K, p.rows, a.data(), p.rows, all.data());
+  for (Index c = 0; c + 1 < p.segments.size; ++c) {
+    const Index from = p.segments[c], to = p.segments[c + 1];
+    linear_scores(K, p.rows.sub(from, to), a.data() + from, p.rows.sub(from, to), own.data() + from);
+  }
+  for (Index i = 0; i < n; ++i) scores[i] = (p.same - p.other) * own[i] + p.other * all[i];
+}
+
+}  // namespace polymargin

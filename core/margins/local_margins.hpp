@@ -1,0 +1,51 @@
+// The problem of margin_problem.hpp on one working set: its kernel block and its scores, class by class, stay in cache.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "margins/example_step.hpp"
+#include "margins/margin_problem.hpp"
+#include "simd/steps.hpp"
+
+namespace polymargin {
+
+template <class T>
+class LocalMargins {
+ public:
+  explicit LocalMargins(const MarginProblem& p);
+
+  void resize(Index examples);
+  // Exact steps on examples until no violation exceeds eps; returns their number. The next example is the one with the largest
+  // gain beside the last one, and a few in succession are solved together: pairs that pull at each other come to rest at once.
+  Index solve(double eps, Index max_steps, const std::function<bool()>& stop);
+
+  Index m = 0, ld = 0;           // examples, and the same padded to kLanes
+  std::vector<T> K;              // m x ld
+  std::vector<T> F;              // classes x ld
+  std::vector<double> b;         // m x classes
+  std::vector<double> u, ridge;  // per example
+  std::vector<Index> label;
+
+ private:
+  void begin();
+  Pick choose(Index partner);
+  void example(Index i, const double* f, double* b);
+  void apply(Index i, const double* change);
+  void set(Index i);
+  void together();
+  void scores_of(Index i, std::vector<double>& f) const;
+  double list_moved(const double* change, Index y);
+  double reference(const double* f, Index y) const;
+
+  const MarginProblem& p_;
+  const Index n_;  // classes
+  const double beta_;
+  ExampleStep step_;
+  std::vector<T> A_, ref_, low_, ridge_, label_, up_, down_, at_cap_, diagonal_;
+  std::vector<double> h_, D_, change_;
+  std::vector<Index> group_;  // the examples in hand
+  std::vector<Index> moved_;  // classes
+  std::vector<std::vector<double>> f_, old_;
+};
+
+}  // namespace polymargin

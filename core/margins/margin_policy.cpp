@@ -1,0 +1,246 @@
+#include "margins/margin_policy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "margins/margin_certificate.hpp"
+
+namespace polymargin {
+
+namespace {
+constexpr Index kScores = 32768;  // scores of a working set that stay in cache
+constexpr Index kMany = 8;        // steps per active row after which the free variables are moved together
+constexpr Index kFace = 2048;     // rows that they may belong to
+constexpr double kLeastProducts = 4 * kMany, kProducts = 200;  // with the kernel matrix, to move them
+constexpr double kPatience = 2e9;                              // multiply-adds between two looks at the clock
+}  // namespace
+
+template <class T>
+MarginPolicy<T>::MarginPolicy(const MarginProblem& problem, const KernelBlocks<T>& K, const Settings& settings,
+                              Team& team)
+    : p_(problem),
+      K_(K),
+      settings_(settings),
+      team_(team),
+      M_(problem, K, team),
+      T_(problem.classes),
+      diagonal_(problem.rows.size),
+      local_(problem),
+      face_(problem, M_) {
+  K_.diagonal(p_.rows, diagonal_.data());
+  for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
+}
+
+template <class T>
+Index MarginPolicy<T>::most_rows() const {
+  return std::max<Index>(kLanes, kScores / T_ / kLanes * kLanes);
+}
+
+template <class T>
+void MarginPolicy<T>::set_up(const std::vector<Index>& active, const double* A) {
+  active_ = &active;
+  m_ = static_cast<Index>(active.size());
+  for (auto* v : {&ref_, &low_, &ridge_, &label_, &up_, &down_}) v->resize(m_);
+  at_cap_.assign(m_, 0);
+  std::vector<double> total(m_, 0.0);
+  for (Index c = 0; p_.capped && c < T_; ++c)
+    for (Index k = 0; k < m_; ++k) total[k] += std::abs(A[c * m_ + k]);
+  for (Index k = 0; k < m_; ++k) {
+    const Index i = active[k];
+    low_[k] = -std::min(p_.upper[i], 1e30);
+    ridge_[k] = p_.ridge[i];
+    label_[k] = static_cast<double>(p_.label[i]);
+    at_cap_[k] = p_.capped && total[k] >= kAtCap * p_.upper[i];
+  }
+}
+
+template <class T>
+void MarginPolicy<T>::moved(Index k, const double* A) {
+  double total = 0;
+  for (Index c = 0; c < T_; ++c) total += std::abs(A[c * m_ + k]);
+  at_cap_[k] = p_.capped && total >= kAtCap * p_.upper[(*active_)[k]];
+}
+
+// --- optimality ---
+
+template <class T>
+double MarginPolicy<T>::measure(const double* F, const double* A, double* excess) {
+  const Steps<double>& pass = steps<double>();
+  constexpr Index tile = 1024;
+  const Index n_tasks = (m_ + tile - 1) / tile;
+  std::vector<double> worst(n_tasks, 0.0);
+  auto one = [&](Index task) {
+    const Index begin = task * tile, end = std::min(begin + tile, m_), n = end - begin;
+    set_reference(begin, end, F);
+    pass.margins(F + begin, A + begin, m_, T_, ref_.data() + begin, ridge_.data() + begin, low_.data() + begin,
+                 label_.data() + begin, n, up_.data() + begin, down_.data() + begin);
+    for (Index k = begin; k < end; ++k) {
+      if (p_.own_target > 0) {
+        const Index at = p_.label[(*active_)[k]] * m_ + k;
+        const double g = F[at] - ref_[k] - p_.own_target + ridge_[k] * A[at];
+        if (A[at] < -low_[k]) up_[k] = std::max(up_[k], -g);
+        if (A[at] > 0) down_[k] = std::max(down_[k], g);
+      }
+      excess[k] = example_violation(at_cap_[k], up_[k], down_[k]);
+      worst[task] = std::max(worst[task], excess[k]);
+    }
+  };
+  if (m_ * T_ > 20000)
+    team_.run(n_tasks, one);
+  else
+    for (Index k = 0; k < n_tasks; ++k) one(k);
+  return *std::max_element(worst.begin(), worst.end());
+}
+
+template <class T>
+void MarginPolicy<T>::set_reference(Index begin, Index end, const double* F) {
+  std::fill(ref_.begin() + begin, ref_.begin() + end, 0.0);
+  if (p_.reference == Reference::own)
+    for (Index k = begin; k < end; ++k) ref_[k] = F[p_.label[(*active_)[k]] * m_ + k];
+  if (p_.reference != Reference::mean) return;
+  for (Index c = 0; c < T_; ++c)
+    for (Index k = begin; k < end; ++k) ref_[k] += F[c * m_ + k] / double(T_);
+}
+
+template <class T>
+double MarginPolicy<T>::reference(Index k, const double* F, Index m) const {
+  double sum = 0;
+  for (Index c = 0; p_.reference == Reference::mean && c < T_; ++c) sum += F[c * m + k] / double(T_);
+  return p_.reference == Reference::own ? F[p_.label[(*active_)[k]] * m + k] : sum;
+}
+
+template <class T>
+double MarginPolicy<T>::objective(const std::vector<double>& b, const std::vector<double>& scores) const {
+  Solution at;
+  at.alpha = b, at.gradient = scores;
+  certify(p_, at);
+  return -at.dual;
+}
+
+template <class T>
+double MarginPolicy<T>::slope(Index k, const double* F, const double* A, const double* old, bool before) const {
+  const double ref = reference(k, F, m_);
+  double sum = 0;
+  for (Index c = 0; c < T_; ++c) {
+    const double b = A[c * m_ + k], change = b - old[c];
+    if (change == 0) continue;
+    const double g = F[c * m_ + k] - ref - p_.target(c, p_.label[(*active_)[k]]);
+    sum += change * (g + ridge_[k] * (before ? old[c] : b));
+  }
+  return sum;
+}
+
+// --- the working set ---
+
+template <class T>
+std::pair<T*, Index> MarginPolicy<T>::square(Index q) {
+  local_.resize(q);
+  return {local_.K.data(), local_.ld};
+}
+
+template <class T>
+void MarginPolicy<T>::load(const std::vector<Index>& at, const double* F, const double* A) {
+  set_.resize(at.size());
+  for (std::size_t r = 0; r < at.size(); ++r) {
+    const Index i = set_[r] = (*active_)[at[r]];
+    local_.u[r] = p_.upper[i], local_.ridge[r] = p_.ridge[i], local_.label[r] = p_.label[i];
+    for (Index c = 0; c < T_; ++c) {
+      local_.F[c * local_.ld + r] = T(F[c * m_ + at[r]]);
+      local_.b[r * T_ + c] = A[c * m_ + at[r]];
+    }
+  }
+  scores_.resize(at.size() * T_);
+  for (Index c = 0; c < T_; ++c)
+    for (std::size_t r = 0; r < at.size(); ++r) scores_[c * at.size() + r] = F[c * m_ + at[r]];
+}
+
+template <class T>
+Index MarginPolicy<T>::solve(double target, Index budget, const std::function<bool()>& stop) {
+  return local_.solve(target, budget, stop);
+}
+
+// About as much work as the steps since the last time were, if that is enough for some products with the kernel matrix.
+template <class T>
+std::vector<Index> MarginPolicy<T>::together(const double* A, Index steps, Index rows) {
+  since_ += steps;
+  work_ += double(steps) * double(rows);
+  if (since_ < kMany * m_) return {};
+  since_ = 0;
+  std::vector<Index> at, n_free(m_, 0);
+  for (Index c = 0; c < T_; ++c)
+    for (Index k = 0; k < m_; ++k)
+      n_free[k] += A[c * m_ + k] != 0 && std::abs(A[c * m_ + k]) != p_.upper[(*active_)[k]];
+  double free = 0;
+  for (Index k = 0; k < m_; ++k)
+    if (n_free[k]) at.push_back(k), free += double(n_free[k]);
+  const Index f = static_cast<Index>(at.size());
+  const double values = double(f) * double(f), most = std::min(4 * work_ / values, kProducts);
+  if (f < 2 || f > kFace || most < kLeastProducts || values * sizeof(T) > 0.2 * settings_.memory) return {};
+  if (free * double(f) > kPatience) return {};
+  work_ = 0, products_ = static_cast<Index>(most);
+  return at;
+}
+
+template <class T>
+void MarginPolicy<T>::descend(const std::function<bool()>& stop) {
+  const Index f = static_cast<Index>(set_.size());
+  std::vector<const T*> rows(f);
+  std::vector<double> b(f * T_);
+  for (Index r = 0; r < f; ++r) {
+    rows[r] = local_.K.data() + r * local_.ld;
+    for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
+  }
+  face_.descend(set_, rows, scores_, b, 0.1 * settings_.tol, products_, stop);
+  for (Index r = 0; r < f; ++r)
+    for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = b[c * f + r];
+}
+
+// Whether all variables were at bounds.
+template <class T>
+bool MarginPolicy<T>::reduce(Index i, double scale, double* b) const {
+  const double u = p_.upper[i];
+  double total = 0;
+  bool is_bound = true;
+  for (Index c = 0; c < T_; ++c) {
+    is_bound &= b[c] == 0 || std::abs(b[c]) >= kAtCap * scale * u;
+    b[c] = p_.ridge[i] > 0 ? b[c] / scale : std::clamp(b[c], -u, u);
+    total += std::abs(b[c]);
+  }
+  for (Index c = 0; p_.capped && total > u && c < T_; ++c) b[c] *= u / total;
+  return is_bound;
+}
+
+// What the scores ask for, and how far they are from asking for something else.
+template <class T>
+double MarginPolicy<T>::respond(Index i, const std::vector<double>&, const double* f, double* b) const {
+  const Index y = p_.label[i];
+  double ref = p_.reference == Reference::own ? f[y] : 0, first = 0, second = 0;
+  double near = std::numeric_limits<double>::infinity();
+  for (Index c = 0; p_.reference == Reference::mean && c < T_; ++c) ref += f[c] / double(T_);
+  Index worst = -1;
+  for (Index c = 0; c < T_; ++c) {
+    b[c] = 0;
+    if (c == y && p_.own_target <= 0) continue;
+    const double sign = c == y ? 1 : -1, slack = sign * (p_.target(c, y) - f[c] + ref);
+    near = std::min(near, std::abs(slack));
+    if (slack <= 0) continue;
+    b[c] = sign * (p_.ridge[i] > 0 ? std::min(slack / p_.ridge[i], p_.upper[i]) : p_.upper[i]);
+    if (slack > first)
+      second = std::exchange(first, slack), worst = c;
+    else
+      second = std::max(second, slack);
+  }
+  for (Index c = 0; p_.capped && c < T_; ++c)
+    if (c != worst) b[c] = 0;
+  return p_.capped && first > 0 ? std::min(first, first - second) : near;
+}
+
+template <class T>
+void MarginPolicy<T>::finish(Solution& out) {
+  certify(p_, out);
+}
+
+template class MarginPolicy<float>;
+template class MarginPolicy<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,90 @@
+// A variable per row and class (margin_problem.hpp), as a policy of the engine (dual/working_sets.hpp): exact steps on whole
+// rows inside a working set (local_margins.hpp), and where these become many, the free variables together (margin_face.hpp).
+#pragma once
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "dual/working_sets.hpp"
+#include "margins/local_margins.hpp"
+#include "margins/margin_face.hpp"
+#include "margins/score_kernel.hpp"
+
+namespace polymargin {
+
+template <class T>
+class MarginPolicy {
+ public:
+  using Value = T;
+  static constexpr Index kSteps = 8;  // in a working set, per row
+
+  MarginPolicy(const MarginProblem& problem, const KernelBlocks<T>& K, const Settings& settings, Team& team);
+
+  Index width() const { return T_; }
+  Index most_rows() const;
+  double curvature(Index i) const { return diagonal_[i]; }
+
+  void set_up(const std::vector<Index>& active, const double* A);
+  void moved(Index k, const double* A);
+  double measure(const double* F, const double* A, double* excess);
+  bool wants_to_fall(Index) const { return false; }
+  double tolerance() const { return settings_.tol; }
+  double objective(const std::vector<double>& b, const std::vector<double>& scores) const;
+  double slope(Index k, const double* F, const double* A, const double* old, bool before) const;
+
+  std::pair<T*, Index> square(Index q);
+  void load(const std::vector<Index>& at, const double* F, const double* A);
+  Index solve(double target, Index budget, const std::function<bool()>& stop);
+  double value(Index r, Index c) const { return local_.b[r * T_ + c]; }
+  std::vector<Index> together(const double* A, Index steps, Index rows);
+  void descend(const std::function<bool()>& stop);
+
+  void add_rows(const std::vector<const T*>& rows, const Moves& moves, Span<const Index> columns, double* F) const {
+    M_.add_rows(rows, change(moves), columns.size, F);
+  }
+  void add_blocks(const Moves& moves, Span<const Index> columns, double* F) const {
+    M_.add_blocks(change(moves), columns, F);
+  }
+  void weigh(const std::vector<double>& b, std::vector<double>& scores) const { linear_part(p_, K_, b, scores, team_); }
+
+  // For a start from a coarser problem (dual/levels.hpp).
+  bool reduce(Index i, double scale, double* b) const;
+  double respond(Index i, const std::vector<double>&, const double* f, double* b) const;
+  void balance(const std::vector<Index>&, std::vector<double>&) const {}
+
+  void lose(const double*, const double*, Solution&) {}
+  void finish(Solution& out);
+
+ private:
+  double reference(Index k, const double* F, Index m) const;
+  void set_reference(Index begin, Index end, const double* F);
+  ScoreChange change(const Moves& moves) const {
+    ScoreChange change(T_);
+    for (std::size_t r = 0; r < moves.row.size(); ++r)
+      M_.add(change, moves.row[r], moves.now.data() + r * T_, moves.old.data() + r * T_, 1);
+    return change;
+  }
+
+  const MarginProblem& p_;
+  const KernelBlocks<T>& K_;
+  const Settings& settings_;
+  Team& team_;
+  ScoreKernel<T> M_;
+  const Index T_;
+  std::vector<double> diagonal_;
+  const std::vector<Index>* active_ = nullptr;
+  Index m_ = 0;
+  std::vector<char> at_cap_;  // per active row, as the following
+  std::vector<double> ref_, low_, ridge_, label_, up_, down_;
+  LocalMargins<T> local_;
+  MarginFace<T> face_;
+  std::vector<Index> set_;          // rows of the working set
+  std::vector<double> scores_;      // theirs, class by class
+  Index since_ = 0, products_ = 0;  // steps since the free variables were moved together; products that may go into it
+  double work_ = 0;                 // rows looked at in these steps
+};
+
+extern template class MarginPolicy<float>;
+extern template class MarginPolicy<double>;
+
+}  // namespace polymargin

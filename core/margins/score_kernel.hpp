@@ -1,0 +1,120 @@
+// Changes of scores: F[c, k] += sum_r D[r,c] k(x_r, x_k) for the classes whose D is not zero, most often two or three of a row.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "kernels/kernel_rows.hpp"
+#include "kernels/linear_scores.hpp"
+#include "margins/margin_problem.hpp"
+#include "simd/steps.hpp"
+
+namespace polymargin {
+
+// D of some examples: the entries that are not zero, listed by class.
+struct ScoreChange {
+  std::vector<Index> example;             // whose rows are needed
+  std::vector<std::vector<Index>> rows;   // per class: numbers into `example`
+  std::vector<std::vector<double>> coef;  // per class: D
+  explicit ScoreChange(Index classes) : rows(classes), coef(classes) {}
+};
+
+template <class T>
+class ScoreKernel {
+ public:
+  ScoreKernel(const MarginProblem& problem, const KernelBlocks<T>& K, Team& team) : p_(problem), K_(K), team_(team) {}
+
+  // Adds example i with the change b_i - old_i, both with stride `ld` between classes.
+  void add(ScoreChange& out, Index i, const double* b, const double* old, Index ld) const {
+    const Index r = static_cast<Index>(out.example.size());
+    double sum = 0;
+    if (p_.reference == Reference::own)
+      for (Index c = 0; c < p_.classes; ++c) sum += b[c * ld] - old[c * ld];
+    for (Index c = 0; c < p_.classes; ++c) {
+      const double d = b[c * ld] - old[c * ld] - (c == p_.label[i] ? sum : 0);
+      if (d != 0) out.rows[c].push_back(r), out.coef[c].push_back(d);
+    }
+    out.example.push_back(i);
+  }
+
+  // From rows at hand, over n columns; class c of F begins at F + c * n.
+  void add_rows(const std::vector<const T*>& rows, const ScoreChange& change, Index n, double* F) const {
+    constexpr Index tile = 1024;
+    auto one = [&](Index task) {
+      const Index begin = task * tile, end = std::min(begin + tile, n);
+      sum(rows.data(), 0, static_cast<Index>(change.example.size()), change, begin, end, 0, F, n);
+    };
+    const Index n_tasks = (n + tile - 1) / tile;
+    if (static_cast<Index>(change.example.size()) * n > kSerial) return team_.run(n_tasks, one);
+    for (Index k = 0; k < n_tasks; ++k) one(k);
+  }
+
+  // From rows that are computed on the way and not kept. F has the stride of `columns`.
+  void add_blocks(const ScoreChange& change, Span<const Index> columns, double* F) const {
+    constexpr Index wide = 1024, high = 128;
+    const Index n = static_cast<Index>(change.example.size());
+    std::vector<Index> rows(n), cols(columns.size);
+    for (Index r = 0; r < n; ++r) rows[r] = p_.rows[change.example[r]];
+    for (Index k = 0; k < columns.size; ++k) cols[k] = p_.rows[columns[k]];
+    auto one = [&](Index task) {
+      const Index begin = task * wide, width = std::min(columns.size - begin, wide);
+      std::vector<T> block(static_cast<std::size_t>(high * width));
+      std::vector<const T*> pointers(high);
+      for (Index r = 0; r < n; r += high) {
+        const Index h = std::min(n - r, high);
+        K_.block({rows.data() + r, h}, {cols.data() + begin, width}, block.data(), width);
+        for (Index k = 0; k < h; ++k) pointers[k] = block.data() + k * width;
+        sum(pointers.data(), r, r + h, change, begin, begin + width, begin, F, columns.size);
+      }
+    };
+    const Index n_tasks = (columns.size + wide - 1) / wide;
+    if (!K_.serial()) return team_.run(n_tasks, one);
+    for (Index k = 0; k < n_tasks; ++k) one(k);
+  }
+
+ private:
+  static constexpr Index kSerial = 100000;  // kernel values under which threads cost more than they bring
+
+  // Rows first..last, of which rows[0] is the first; their entry for column k is at k - from.
+  void sum(const T* const* rows, Index first, Index last, const ScoreChange& change, Index begin, Index end, Index from,
+           double* F, Index ld) const {
+    const Steps<T>& pass = steps<T>();
+    std::vector<const T*> some;
+    for (Index c = 0; c < p_.classes; ++c) {
+      const std::vector<Index>& list = change.rows[c];
+      const auto low = std::lower_bound(list.begin(), list.end(), first) - list.begin();
+      const auto high = std::lower_bound(list.begin(), list.end(), last) - list.begin();
+      if (low == high) continue;
+      some.clear();
+      for (auto j = low; j < high; ++j) some.push_back(rows[list[j] - first] + (begin - from));
+      pass.add_rows(some.data(), change.coef[c].data() + low, high - low, 0, end - begin, F + c * ld + begin);
+    }
+  }
+
+  const MarginProblem& p_;
+  const KernelBlocks<T>& K_;
+  Team& team_;
+};
+
+// The scores of a problem with a variable per example and class: those of the prototypes, made of b by the same operations as the
+// ones that the model keeps.
+template <class T>
+void linear_part(const MarginProblem& p, const KernelBlocks<T>& K, const std::vector<double>& b, std::vector<double>& F,
+                 Team& team) {
+  const Index n = p.rows.size;
+  std::vector<double> sum(n, 0.0);
+  for (Index c = 0; c < p.classes; ++c)
+    for (Index i = 0; i < n; ++i) sum[i] += b[c * n + i];
+  team.run(p.classes, [&](Index c) {
+    std::vector<Index> rows;
+    std::vector<double> coef;
+    for (Index i = 0; i < n; ++i) {
+      double B = b[c * n + i];
+      if (p.reference == Reference::mean) B -= sum[i] / static_cast<double>(p.classes);
+      if (p.reference == Reference::own && p.label[i] == c) B -= sum[i];
+      if (B != 0) rows.push_back(p.rows[i]), coef.push_back(B);
+    }
+    linear_scores(K, {rows.data(), static_cast<Index>(rows.size())}, coef.data(), p.rows, F.data() + c * n);
+  });
+}
+
+}  // namespace polymargin

@@ -1,0 +1,162 @@
+#include "scores/code_scores.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/kernel_rows.hpp"
+#include "simd/tile.hpp"
+
+namespace polymargin {
+
+namespace {
+
+constexpr Index kMostLanes = 256;       // test rows of a block
+constexpr Index kBlockBytes = 3 << 20;  // kernel values of a block, about
+constexpr Index kDearBytes = 12 << 20;  // the same for long rows: each block reads all support vectors
+constexpr double kDear = 256;           // multiply-adds of such a value
+constexpr Index kTerms = 256;           // terms of a sum in T
+
+Index pair_number(Index a, Index b, Index classes) { return a * (2 * classes - a - 1) / 2 + b - a - 1; }
+
+// The kernel values of all support vectors and some test rows, and sums of them.
+template <class T>
+class TestBlock {
+ public:
+  TestBlock(const KernelBlocks<T>& K, const Kernel& kernel, const CodeModel& model, Index lanes)
+      : K_(K),
+        model_(model),
+        turned_(kernel.kind == KernelKind::precomputed || kernel.kind == KernelKind::callable),
+        lanes_(lanes),
+        values_(std::max<Index>(model.sv_rows.size, 1) * lanes),
+        square_(turned_ ? values_.size() : 0),
+        f_(lanes) {}
+
+  void fill(Index from, Index to) {
+    test_.resize(to - from);
+    std::iota(test_.begin(), test_.end(), from);
+    const Span<const Index> these{test_.data(), to - from};
+    const Index n = model_.sv_rows.size;
+    if (!turned_) return K_.block(model_.sv_rows, these, values_.data(), lanes_);
+    K_.block(these, model_.sv_rows, square_.data(), n);  // rows of Z come first
+    tile_ops<T>().transpose(square_.data(), n, to - from, n, values_.data(), lanes_);
+  }
+
+  // f of one column, for all lanes; valid until the next call.
+  const double* column(Index l) {
+    const Span<const Index> at = model_.coef.rows(l);
+    const Span<const double> b = model_.coef.values(l);
+    std::fill(f_.begin(), f_.end(), model_.bias[l]);
+    for (Index e = 0; e < at.size; e += kTerms)
+      tile_ops<T>().gather_sum(values_.data(), lanes_, at.data + e, b.data + e, std::min(kTerms, at.size - e), lanes_,
+                               f_.data());
+    return f_.data();
+  }
+
+ private:
+  const KernelBlocks<T>& K_;
+  const CodeModel& model_;
+  bool turned_;
+  Index lanes_;
+  std::vector<T> values_, square_;
+  std::vector<Index> test_;
+  std::vector<double> f_;
+};
+
+// task(block, from, to) for blocks of test rows, by all of the team. A callable needs one thread.
+template <class T, class Task>
+void over_blocks(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Team& team, Task task) {
+  const bool turned = kernel.kind == KernelKind::precomputed || kernel.kind == KernelKind::callable;
+  const KernelBlocks<T> K = turned ? KernelBlocks<T>(Z, SV, kernel) : KernelBlocks<T>(SV, Z, kernel);
+  const Index width = tile_ops<T>().lanes, n = std::max<Index>(model.sv_rows.size, 1);
+  const Index bytes = K.cost() > kDear ? kDearBytes : kBlockBytes;
+  Index lanes = std::min({kMostLanes, bytes / static_cast<Index>(sizeof(T)) / n, K.width()});
+  lanes = std::min(lanes, (Z.n + team.size() - 1) / team.size());
+  lanes = std::max<Index>((lanes + width - 1) / width, 1) * width;
+  const Index tasks = (Z.n + lanes - 1) / lanes;
+  std::atomic<Index> next{0};
+  auto worker = [&](Index) {
+    TestBlock<T> block(K, kernel, model, lanes);
+    for (Index k = next++; k < tasks; k = next++) {
+      const Index from = k * lanes, to = std::min(from + lanes, Z.n);
+      block.fill(from, to);
+      task(block, from, to);
+    }
+  };
+  const double work = double(Z.n) * (double(n) * double(Z.d + 16) + double(model.coef.at.size));
+  if (kernel.kind != KernelKind::callable && work >= 500000)
+    return team.run(std::min<Index>(team.size(), tasks), worker);
+  worker(0);
+}
+
+}  // namespace
+
+template <class T>
+void code_scores(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, double* out, Team& team) {
+  const Index L = model.columns();
+  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
+    for (Index l = 0; l < L; ++l) {
+      const double* f = block.column(l);
+      for (Index i = from; i < to; ++i) out[i * L + l] = f[i - from];
+    }
+  });
+}
+
+template <class T>
+void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes, double* out,
+                Team& team) {
+  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
+    const Index m = to - from;
+    std::vector<double> votes(classes * m, 0), sums(classes * m, 0);
+    for (Index a = 0, l = 0; a < classes; ++a)
+      for (Index b = a + 1; b < classes; ++b, ++l) {
+        const double* f = block.column(l);
+        double *va = votes.data() + a * m, *vb = votes.data() + b * m;
+        double *sa = sums.data() + a * m, *sb = sums.data() + b * m;
+        for (Index i = 0; i < m; ++i) {
+          const double won = f[i] > 0;
+          va[i] += won, vb[i] += 1 - won;
+          sa[i] += f[i], sb[i] -= f[i];
+        }
+      }
+    for (Index i = 0; i < m; ++i)
+      for (Index c = 0; c < classes; ++c) {
+        const double s = sums[c * m + i];
+        out[(from + i) * classes + c] = votes[c * m + i] + s / (3 * (std::abs(s) + 1));
+      }
+  });
+}
+
+template <class T>
+void dag_winners(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes, Index* out,
+                 Team& team) {
+  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
+    const Index m = to - from;
+    // The rows that are at the same pair go on together. Pairs are met in the order of their distance b - a.
+    std::vector<std::vector<Index>> at(classes), next(classes);  // by a; b = a + distance
+    at[0].resize(m);
+    std::iota(at[0].begin(), at[0].end(), Index(0));
+    for (Index distance = classes - 1; distance > 0; --distance) {
+      for (Index a = 0; a + distance < classes; ++a) {
+        if (at[a].empty()) continue;
+        const double* f = block.column(pair_number(a, a + distance, classes));
+        for (Index i : at[a]) next[f[i] > 0 ? a : a + 1].push_back(i);
+        at[a].clear();
+      }
+      std::swap(at, next);
+    }
+    for (Index a = 0; a < classes; ++a)
+      for (Index i : at[a]) out[from + i] = a;
+  });
+}
+
+#define POLYMARGIN_INSTANTIATE(T)                                                                                \
+  template void code_scores<T>(const Data&, const Data&, const Kernel&, const CodeModel&, double*, Team&);       \
+  template void pair_votes<T>(const Data&, const Data&, const Kernel&, const CodeModel&, Index, double*, Team&); \
+  template void dag_winners<T>(const Data&, const Data&, const Kernel&, const CodeModel&, Index, Index*, Team&);
+POLYMARGIN_INSTANTIATE(float)
+POLYMARGIN_INSTANTIATE(double)
+#undef POLYMARGIN_INSTANTIATE
+
+}  // namespace polymargin

@@ -1,0 +1,323 @@
+// The solvers' passes, see vector.inl.
+#include "simd/steps.hpp"
+#include "simd/vector.inl"
+
+namespace polymargin {
+namespace POLYMARGIN_ISA {
+
+// The best lane; the smaller index wins a tie, so that the choice does not depend on the vector width.
+template <class T>
+inline Pick best_lane(V<T> key, I<T> at) {
+  Pick pick;
+  pick.key = 0;
+  for (int l = 0; l < W<T>; ++l)
+    if (key[l] > pick.key || (key[l] == pick.key && key[l] > 0 && at[l] < pick.at)) {
+      pick.key = key[l];
+      pick.at = at[l];
+    }
+  return pick;
+}
+template <class T>
+inline T top_lane(V<T> v) {
+  T m = v[0];
+  for (int l = 1; l < W<T>; ++l) m = v[l] > m ? v[l] : m;
+  return m;
+}
+
+// Beyond the last whole vector the variables are looked at one by one: rows need no room behind them.
+
+template <class T>
+Pick box_first(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T* down, const T* inverse, Index n) {
+  V<T> best = V<T>{}, worst = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
+    V<T> g = load(G + k) + di * load(Qi + k) + dj * load(Qj + k);
+    store(G + k, g);
+    V<T> v = vmax<T>(vmax<T>(-g - load(up + k), g - load(down + k)), V<T>{});
+    worst = vmax<T>(worst, v);
+    V<T> key = v * v * load(inverse + k);
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  Pick pick = best_lane<T>(best, at);
+  pick.violation = top_lane<T>(worst);
+  for (; k < n; ++k) {
+    const T g = G[k] += di * Qi[k] + dj * Qj[k], grow = -g - up[k], fall = g - down[k], v = grow > fall ? grow : fall;
+    if (v > pick.violation) pick.violation = v;
+    if (v > 0 && v * v * inverse[k] > pick.key) pick.key = v * v * inverse[k], pick.at = k;
+  }
+  return pick;
+}
+
+template <class T>
+Pick box_second(const T* G, const T* Qi, T s, T c, const T* up, const T* down, const T* diagonal, Index n) {
+  V<T> best = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  const T tiny = T(1e-12);
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
+    V<T> q = load(Qi + k);
+    V<T> h = load(G + k) + s * q;
+    V<T> v = vmax<T>(vmax<T>(-h - load(up + k), h - load(down + k)), V<T>{});
+    V<T> key = v * v / vmax<T>(load(diagonal + k) - c * q * q, all<T>(tiny));
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  Pick pick = best_lane<T>(best, at);
+  for (; k < n; ++k) {
+    const T q = Qi[k], h = G[k] + s * q, grow = -h - up[k], fall = h - down[k], v = grow > fall ? grow : fall;
+    const T left = diagonal[k] - c * q * q, key = v * v / (left > tiny ? left : tiny);
+    if (v > 0 && key > pick.key) pick.key = key, pick.at = k;
+  }
+  return pick;
+}
+
+template <class T>
+void update(T* G, const T* Qi, const T* Qj, T di, T dj, Index n) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>) store(G + k, load(G + k) + di * load(Qi + k) + dj * load(Qj + k));
+  for (; k < n; ++k) G[k] += di * Qi[k] + dj * Qj[k];
+}
+
+// 1 / x to about twelve bits where the processor has that, else exactly.
+inline V<double> about_inverse(V<double> x) { return 1.0 / x; }
+inline V<float> about_inverse(V<float> x) {
+#if defined(__AVX512F__) && VECTOR_BYTES == 64
+  return (V<float>)_mm512_rcp14_ps((__m512)x);
+#elif defined(__AVX2__) && VECTOR_BYTES == 32
+  return (V<float>)_mm256_rcp_ps((__m256)x);
+#else
+  return 1.0f / x;
+#endif
+}
+
+template <class T>
+Pick pair_second(const T* G, const T* Ki, T gi, T dii, const T* down, const T* diagonal, Index n) {
+  const T tiny = T(1e-12);
+  V<T> best = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
+    const V<T> diff = vmax<T>(load(G + k) - load(down + k) - gi, V<T>{});
+    const V<T> quad = vmax<T>(dii + load(diagonal + k) - T(2) * load(Ki + k), all<T>(tiny));
+    const V<T> key = diff * diff * about_inverse(quad);
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  Pick pick = best_lane<T>(best, at);
+  for (; k < n; ++k) {
+    const T diff = G[k] - down[k] - gi, quad = dii + diagonal[k] - T(2) * Ki[k];
+    const T key = diff * diff / (quad > tiny ? quad : tiny);
+    if (diff > 0 && key > pick.key) pick.key = key, pick.at = k;
+  }
+  return pick;
+}
+
+template <class T>
+Range pair_step(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down, Index n) {
+  V<T> low = all<T>(T(kBlocked)), high = all<T>(T(-kBlocked));
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
+    const V<T> g = load(G + k) + t * (load(Ki + k) - load(Kj + k));
+    store(G + k, g);
+    const V<T> lo = g + load(up + k);
+    auto better = lo < low;
+    low = better ? lo : low;
+    at = better ? now : at;
+    high = vmax<T>(high, g - load(down + k));
+  }
+  Range range;
+  for (int l = 0; l < W<T>; ++l)
+    if (low[l] < range.low || (low[l] == range.low && at[l] < range.lowest)) {
+      range.low = low[l];
+      range.lowest = at[l];
+    }
+  range.high = top_lane<T>(high);
+  for (; k < n; ++k) {
+    const T g = G[k] += t * (Ki[k] - Kj[k]), lo = g + up[k], hi = g - down[k];
+    if (lo < range.low) range.low = lo, range.lowest = k;
+    if (hi > range.high) range.high = hi;
+  }
+  return range;
+}
+
+typedef Pack<double, 8>::V D8;
+template <class T>
+INLINE D8 wide8(const T* p) {
+  return widened<8>(p);
+}
+
+template <class T>
+void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G) {
+  Index r = 0;
+  for (; r + 8 <= n_rows; r += 8) {
+    const T* const* p = rows + r;
+    const double* q = coef + r;
+    Index k = begin;
+    for (; k + 8 <= end; k += 8) {
+      D8 g = wide8(G + k), h = D8{};
+      for (int j = 0; j < 8; j += 2) g += q[j] * wide8(p[j] + k), h += q[j + 1] * wide8(p[j + 1] + k);
+      store_pack<8>(G + k, g + h);
+    }
+    for (; k < end; ++k)
+      for (int j = 0; j < 8; ++j) G[k] += q[j] * p[j][k];
+  }
+  for (; r + 4 <= n_rows; r += 4) {
+    const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
+    const double ca = coef[r], cb = coef[r + 1], cc = coef[r + 2], cd = coef[r + 3];
+    Index k = begin;
+    for (; k + 8 <= end; k += 8) {
+      D8 g = wide8(G + k) + ca * wide8(a + k) + cb * wide8(b + k) + cc * wide8(c + k) + cd * wide8(d + k);
+      store_pack<8>(G + k, g);
+    }
+    for (; k < end; ++k) G[k] += ca * a[k] + cb * b[k] + cc * c[k] + cd * d[k];
+  }
+  for (; r < n_rows; ++r)
+    for (Index k = begin; k < end; ++k) G[k] += coef[r] * rows[r][k];
+}
+
+template <class T>
+void margins(const T* F, const T* A, Index ld, Index classes, const T* ref, const T* ridge, const T* low,
+             const T* label, Index n, T* up, T* down) {
+  Index k = 0;
+  const V<T> never = all<T>(T(-kBlocked)), zero = V<T>{};
+  for (; k + W<T> <= n; k += W<T>) {
+    const V<T> r = load(ref + k) - T(1), q = load(ridge + k), bound = load(low + k), own = load(label + k);
+    V<T> most_up = never, most_down = never;
+    for (Index c = 0; c < classes; ++c) {
+      V<T> a = load(A + c * ld + k), g = load(F + c * ld + k) - r + q * a;
+      auto other = own != all<T>(T(c));
+      V<T> grow = a > bound ? g : never, fall = a < zero ? -g : never;
+      grow = other ? grow : never;
+      fall = other ? fall : never;
+      most_up = vmax<T>(most_up, grow);
+      most_down = vmax<T>(most_down, fall);
+    }
+    store(up + k, most_up);
+    store(down + k, most_down);
+  }
+  for (; k < n; ++k) {
+    up[k] = down[k] = T(-kBlocked);
+    for (Index c = 0; c < classes; ++c) {
+      const T a = A[c * ld + k], g = F[c * ld + k] - ref[k] + T(1) + ridge[k] * a;
+      if (label[k] == T(c)) continue;
+      if (a > low[k] && g > up[k]) up[k] = g;
+      if (a < 0 && -g > down[k]) down[k] = -g;
+    }
+  }
+}
+
+template <class T>
+Pick worst_example(const T* up, const T* down, const T* at_cap, const T* diagonal, const T* row, T c, T most,
+                   Index skip, Index n) {
+  V<T> best = V<T>{}, worst = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  const I<T> left_out = I<T>{} + static_cast<typename Lanes<T>::Int>(skip);
+  for (Index k = 0; k < n; k += W<T>, now += step) {
+    const V<T> u = load(up + k), d = load(down + k), q = load(row + k), h = load(diagonal + k);
+    V<T> v = load(at_cap + k) > V<T>{} ? vmax<T>(u, V<T>{}) + d : vmax<T>(u, d);
+    v = vmax<T>(v, V<T>{});
+    worst = vmax<T>(worst, v);
+    V<T> key = v * v / (h - vmin<T>(c * q * q, most * h));
+    key = now != left_out ? key : V<T>{};
+    auto better = key > best;
+    best = better ? key : best;
+    at = better ? now : at;
+  }
+  Pick pick = best_lane<T>(best, at);
+  pick.violation = top_lane<T>(worst);
+  return pick;
+}
+
+template <class T>
+void own_scores(const T* F, const T* label, T c, Index n, T* own) {
+  for (Index k = 0; k < n; k += W<T>) store(own + k, load(label + k) == all<T>(c) ? load(F + k) : load(own + k));
+}
+
+template <class T>
+Lowest shift(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same, T other, Index n) {
+  V<T> low = all<T>(T(kBlocked));
+  I<T> at = I<T>{}, now = iota<T>();
+  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  const V<T> s = all<T>(same), o = all<T>(other);
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>, now += step) {
+    const V<T> y = load(label + k);
+    const V<T> mi = y == all<T>(yi) ? s : o, mj = y == all<T>(yj) ? s : o;
+    const V<T> g = load(G + k) + mi * load(Ki + k) - mj * load(Kj + k);
+    store(G + k, g);
+    auto better = g < low;
+    low = better ? g : low;
+    at = better ? now : at;
+  }
+  Lowest best;
+  for (int l = 0; l < W<T>; ++l)
+    if (low[l] < best.value || (low[l] == best.value && at[l] < best.at)) {
+      best.value = low[l];
+      best.at = at[l];
+    }
+  for (; k < n; ++k) {
+    G[k] += (label[k] == yi ? same : other) * Ki[k] - (label[k] == yj ? same : other) * Kj[k];
+    if (G[k] < best.value) {
+      best.value = G[k];
+      best.at = k;
+    }
+  }
+  return best;
+}
+
+template <class T>
+T dot(const T* x, const T* y, Index n) {
+  V<T> a = V<T>{}, b = V<T>{};
+  Index k = 0;
+  for (; k + 2 * W<T> <= n; k += 2 * W<T>) a += load(x + k) * load(y + k), b += load(x + k + W<T>) * load(y + k + W<T>);
+  a += b;
+  T sum = T(0);
+  for (int l = 0; l < W<T>; ++l) sum += a[l];
+  for (; k < n; ++k) sum += x[k] * y[k];
+  return sum;
+}
+
+template <class T>
+void axpy(T c, const T* x, T* y, Index n) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>) store(y + k, load(y + k) + c * load(x + k));
+  for (; k < n; ++k) y[k] += c * x[k];
+}
+
+template <class T>
+void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
+  Index k = 0;
+  for (; k + W<T> <= n; k += W<T>) {
+    const V<T> a = load(x + k), b = load(y + k);
+    store(out + k, c * a + s * b);
+    store(y + k, c * b - s * a);
+  }
+  for (; k < n; ++k) {
+    const T a = x[k], b = y[k];
+    out[k] = c * a + s * b;
+    y[k] = c * b - s * a;
+  }
+}
+
+template <class T>
+constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,        pair_second<T>, pair_step<T>,
+                            add_rows<T>,  margins<T>,    worst_example<T>, own_scores<T>,  shift<T>,
+                            dot<T>,       axpy<T>,       rotate<T>};
+extern const Steps<float> steps_float;
+extern const Steps<double> steps_double;
+const Steps<float> steps_float = table<float>;
+const Steps<double> steps_double = table<double>;
+
+}  // namespace POLYMARGIN_ISA
+}  // namespace polymargin

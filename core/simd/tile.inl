@@ -1,0 +1,369 @@
+// The functions of TileOps, written once and compiled once per instruction set, see vector.inl.
+#include "simd/tile.hpp"
+#include "simd/tile_pack.inl"
+#include "simd/vector.inl"
+
+namespace polymargin {
+namespace POLYMARGIN_ISA {
+namespace {
+
+// Rows that a call of `dots` takes: their sums, two vectors of a panel and a broadcast value fill the registers. AVX-512 has 32.
+constexpr int kRows = VECTOR_BYTES == 64 ? 12 : VECTOR_BYTES == 32 ? 6 : 4;
+constexpr int kSparseVectors = 4;
+constexpr int kPanels =
+    4;  // that one row of few features meets at once: as many sums as hide the latency of an addition
+constexpr Index kNear = 48 << 10;  // bytes of panels that are passed over again and again
+constexpr int kTerms = 32;         // terms of a sum in T
+
+template <class T>
+INLINE V<T> absolute(V<T> x) {
+  I<T> bits;
+  __builtin_memcpy(&bits, &x, sizeof x);
+  bits &= static_cast<decltype(bits[0] + 0)>(sizeof(T) == 4 ? 0x7fffffffLL : 0x7fffffffffffffffLL);
+  __builtin_memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// ---- exp and tanh ----
+
+template <class T>
+struct ExpTable;
+template <>
+struct ExpTable<float> {
+  static constexpr float lowest = -87.33654f, log2e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
+  static constexpr float shift = 12582912.0f + 127.0f;  // 1.5 * 2^23 + bias
+  static constexpr int mantissa = 23, degree = 4;
+  static constexpr float p[] = {1.38144331e-3f, 8.36879669e-3f, 4.16683958e-2f, 1.66665200e-1f, 4.99999934e-1f};
+};
+template <>
+struct ExpTable<double> {
+  static constexpr double lowest = -708.396418532264, log2e = 1.4426950408889634;
+  static constexpr double ln2_high = 6.93147180369123816490e-1, ln2_low = 1.90821492927058770002e-10;
+  static constexpr double shift = 6755399441055744.0 + 1023.0;  // 1.5 * 2^52 + bias
+  static constexpr int mantissa = 52, degree = 9;
+  static constexpr double p[] = {2.51003776196063719e-08, 2.76200782038063943e-07, 2.75572684765536953e-06,
+                                 2.48015213174840833e-05, 1.98412698630429628e-04, 1.38888889171998628e-03,
+                                 8.33333333333006326e-03, 4.16666666666241567e-02, 1.66666666666666685e-01,
+                                 5.00000000000000111e-01};
+};
+
+// e^x for x <= 0, below 2 ulp. x = n ln 2 + f with |f| <= ln 2 / 2, e^f = 1 + f + f^2 p(f). Adding `shift` rounds x /
+// ln 2 to n and leaves n + bias in the low bits, which become the exponent. Results under the smallest normal number
+// are 0, NaN gives 0.
+template <class T>
+INLINE V<T> exp_negative(V<T> x) {
+  using E = ExpTable<T>;
+  const V<T> lowest = all<T>(E::lowest);
+  const V<T> c = vmax<T>(x, lowest);
+  const V<T> shifted = c * E::log2e + E::shift;
+  const V<T> n = shifted - E::shift;
+  const V<T> f = (c - n * E::ln2_high) - n * E::ln2_low;
+  V<T> p = all<T>(E::p[0]);
+  UNROLL for (int i = 1; i <= E::degree; ++i) p = p * f + E::p[i];
+  const V<T> e = (p * (f * f) + f) + T(1);
+  I<T> bits;
+  __builtin_memcpy(&bits, &shifted, sizeof bits);
+  bits <<= E::mantissa;
+  V<T> scale;
+  __builtin_memcpy(&scale, &bits, sizeof bits);
+  return x >= lowest ? e * scale : V<T>{};
+}
+
+// tanh: an odd polynomial (float) or rational function (double) near 0, else from e^(-2|x|).
+INLINE V<float> tanh_near(V<float> x) {
+  const V<float> z = x * x;
+  V<float> p = z * -5.70498872745e-3f + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  return p * z * x + x;
+}
+INLINE V<double> tanh_near(V<double> x) {
+  const V<double> z = x * x;
+  const V<double> p = (z * -9.64399179425052238628e-1 - 9.92877231001918586564e1) * z - 1.61468768441708447952e3;
+  const V<double> q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z + 4.84406305325125486048e3;
+  return x * z * (p / q) + x;
+}
+template <class T>
+INLINE V<T> tanh_of(V<T> x) {
+  const V<T> size = absolute<T>(x);
+  const V<T> t = exp_negative<T>(size * T(-2));
+  const V<T> far = (T(1) - t) / (T(1) + t);
+  return size < T(0.625) ? tanh_near(x) : (x < T(0) ? -far : far);
+}
+
+// ---- each kernel, once ----
+
+template <class T, KernelKind kind>
+INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
+  if constexpr (kind == KernelKind::rbf) {
+    const V<T> s = dot * T(2) - (row_norm + col_norm);  // exactly 0 for a row and itself
+    return exp_negative<T>(vmin<T>(V<T>{}, s));         // NaN stays NaN
+  } else if constexpr (kind == KernelKind::sqeuclidean) {
+    const V<T> s = (row_norm + col_norm) - dot * T(2);
+    return s < T(0) ? V<T>{} : s;
+  } else if constexpr (kind == KernelKind::linear) {
+    return dot;
+  } else if constexpr (kind == KernelKind::poly) {
+    const V<T> base = dot * f.gamma + f.coef0;
+    V<T> power = all<T>(1), square = base;
+    for (int e = f.degree; e > 0; e >>= 1) {
+      if (e & 1) power *= square;
+      square *= square;
+    }
+    return power;
+  } else if constexpr (kind == KernelKind::sigmoid) {
+    return tanh_of<T>(dot * f.gamma + f.coef0);
+  } else if constexpr (kind == KernelKind::cosine) {
+    return dot * (row_norm * col_norm);  // the norms are inverse lengths here
+  } else {
+    return exp_negative<T>(dot * -f.gamma);
+  }
+}
+
+template <class T, KernelKind kind>
+void finish_rows(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* row_norms,
+                 const T* col_norms, T* out, Index ldo) {
+  constexpr bool has_norms = kind == KernelKind::rbf || kind == KernelKind::sqeuclidean || kind == KernelKind::cosine;
+  for (Index r = 0; r < m; ++r) {
+    const T* x = tile + r * ldt;
+    T* y = out + r * ldo;
+    const T norm = has_norms ? row_norms[r] : T(0);
+    Index c = 0;
+    for (; c + W<T> <= n; c += W<T>)
+      store<T>(y + c, value<T, kind>(f, load(x + c), norm, has_norms ? load(col_norms + c) : V<T>{}) + f.offset);
+    if (c < n) {
+      const V<T> last = value<T, kind>(f, load(x + c), norm, has_norms ? load(col_norms + c) : V<T>{}) + f.offset;
+      __builtin_memcpy(y + c, &last, (n - c) * sizeof(T));
+    }
+  }
+}
+
+template <class T>
+void finish(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, const T* rn, const T* cn, T* out,
+            Index ldo) {
+  switch (f.kind) {
+    case KernelKind::rbf:
+      return finish_rows<T, KernelKind::rbf>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::sqeuclidean:
+      return finish_rows<T, KernelKind::sqeuclidean>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::linear:
+      return finish_rows<T, KernelKind::linear>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::poly:
+      return finish_rows<T, KernelKind::poly>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::sigmoid:
+      return finish_rows<T, KernelKind::sigmoid>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::cosine:
+      return finish_rows<T, KernelKind::cosine>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    default:
+      return finish_rows<T, KernelKind::laplacian>(f, tile, ldt, m, n, rn, cn, out, ldo);
+  }
+}
+
+// ---- sums over features ----
+
+template <Term term_, class T>
+INLINE V<T> term(T a, V<T> b, V<T> sum) {
+  if constexpr (term_ == Term::product) return multiply_add(all<T>(a), b, sum);
+  const V<T> gap = a - b;
+  if constexpr (term_ == Term::distance) return sum + absolute<T>(gap);
+  return multiply_add(gap, gap, sum);
+}
+
+// Sums of squares become what stands in for a dot when they are stored: a factor of -1/2, exact and once per value.
+template <Term t, class T>
+INLINE V<T> begun(const T* tile, bool add) {
+  if (!add) return V<T>{};
+  return t == Term::square ? load(tile) * T(-2) : load(tile);
+}
+template <Term t, class T>
+INLINE void end(T* tile, V<T> sum) {
+  store<T>(tile, t == Term::square ? sum * T(-0.5) : sum);
+}
+
+template <Term t, int M, class T>
+INLINE void micro(const T* a, Index lda, const T* b, Index d, bool add, T* tile, Index ldt) {
+  V<T> sum[M][kPairs];
+  UNROLL for (int r = 0; r < M; ++r) {
+    UNROLL for (int v = 0; v < kPairs; ++v) sum[r][v] = begun<t, T>(tile + r * ldt + v * W<T>, add);
+  }
+  for (Index k = 0; k < d; ++k, b += kLanes<T>) {
+    V<T> x[kPairs];
+    UNROLL for (int v = 0; v < kPairs; ++v) x[v] = load(b + v * W<T>);
+    UNROLL for (int r = 0; r < M; ++r) {
+      const T y = a[r * lda + k];
+      UNROLL for (int v = 0; v < kPairs; ++v) sum[r][v] = term<t, T>(y, x[v], sum[r][v]);
+    }
+  }
+  UNROLL for (int r = 0; r < M; ++r) {
+    UNROLL for (int v = 0; v < kPairs; ++v) end<t, T>(tile + r * ldt + v * W<T>, sum[r][v]);
+  }
+}
+
+template <Term t, int M, class T>
+void strip(const T* a, Index lda, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+  for (int p = 0; p < panels; ++p) micro<t, M, T>(a, lda, b + p * d * kLanes<T>, d, add, tile + p * kLanes<T>, ldt);
+}
+
+template <Term t, int M, class T>
+void strip_of(const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+  if (m == M) return strip<t, M, T>(a, lda, b, panels, d, add, tile, ldt);
+  if constexpr (M > 1) strip_of<t, M - 1, T>(a, lda, m, b, panels, d, add, tile, ldt);
+}
+
+template <class T>
+void dots(Term t, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+  if (t == Term::product) return strip_of<Term::product, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  if (t == Term::distance) return strip_of<Term::distance, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  strip_of<Term::square, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+}
+
+// A part of a row's list and P panels.
+template <int P, class T>
+INLINE void few_row(const std::int32_t* feature, const T* value, Index n, const T* b, Index size, bool add, T* tile) {
+  V<T> sum[P][kPairs];
+  UNROLL for (int p = 0; p < P; ++p) {
+    UNROLL for (int v = 0; v < kPairs; ++v) sum[p][v] = begun<Term::product, T>(tile + p * kLanes<T> + v * W<T>, add);
+  }
+  for (Index i = 0; i < n; ++i) {
+    const T* x = b + static_cast<Index>(feature[i]) * kLanes<T>;
+    UNROLL for (int p = 0; p < P; ++p) {
+      UNROLL for (int v = 0; v < kPairs; ++v) sum[p][v] =
+          term<Term::product, T>(value[i], load(x + p * size + v * W<T>), sum[p][v]);
+    }
+  }
+  UNROLL for (int p = 0; p < P; ++p) {
+    UNROLL for (int v = 0; v < kPairs; ++v) store<T>(tile + p * kLanes<T> + v * W<T>, sum[p][v]);
+  }
+}
+
+// Some features at a time, whose part of kPanels panels stays in the nearest caches while all rows meet it.
+template <class T>
+void few_dots(const Few<T>* rows, Index m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+  constexpr Index step = kNear / (kPanels * kLanes<T> * static_cast<Index>(sizeof(T)));
+  Index from[kFewRows], to[kFewRows];
+  for (Index r = 0; r < m; ++r) to[r] = 0;
+  for (Index k = 0; k < d; k += step) {
+    for (Index r = 0; r < m; ++r) {
+      Index i = from[r] = to[r];
+      while (i < rows[r].n && rows[r].feature[i] < k + step) ++i;
+      to[r] = i;
+    }
+    for (int p = 0; p < panels; p += kPanels) {
+      const bool all_panels = p + kPanels <= panels;
+      for (Index r = 0; r < m; ++r) {
+        const std::int32_t* feature = rows[r].feature + from[r];
+        const T* value = rows[r].value + from[r];
+        T* out = tile + r * ldt + p * kLanes<T>;
+        const Index n = to[r] - from[r], size = d * kLanes<T>;
+        if (all_panels) {
+          few_row<kPanels, T>(feature, value, n, b + p * size, size, add || k > 0, out);
+        } else {
+          for (int q = p; q < panels; ++q)
+            few_row<1, T>(feature, value, n, b + q * size, size, add || k > 0, out + (q - p) * kLanes<T>);
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void norms(const T* panel, Index d, bool add, T* out) {
+  for (int v = 0; v < kPairs; ++v) {
+    V<T> sum = add ? load(out + v * W<T>) : V<T>{};
+    for (Index k = 0; k < d; ++k) {
+      const V<T> x = load(panel + k * kLanes<T> + v * W<T>);
+      sum = multiply_add(x, x, sum);
+    }
+    store<T>(out + v * W<T>, sum);
+  }
+}
+
+template <class T>
+T norm(const T* x, Index n) {
+  V<T> sum = {};
+  for (Index p = 0; p < n; ++p) sum = term<Term::product, T>(x[p], all<T>(x[p]), sum);
+  return sum[0];
+}
+
+template <Term t, class T>
+INLINE void sparse_row(const std::int32_t* slot, const T* value, Index n, const T* panel, T* out) {
+  V<T> sum[kSparseVectors] = {};
+  for (Index p = 0; p < n; ++p) {
+    const T* b = panel + static_cast<Index>(slot[p]) * (kSparseVectors * W<T>);
+    UNROLL for (int v = 0; v < kSparseVectors; ++v) sum[v] = term<t, T>(value[p], load(b + v * W<T>), sum[v]);
+  }
+  UNROLL for (int v = 0; v < kSparseVectors; ++v) store<T>(out + v * W<T>, sum[v]);
+}
+
+template <class T>
+void sparse_dots(Term t, const std::int32_t* slot, const T* value, Index n, const T* panel, T* out) {
+  if (t == Term::distance) return sparse_row<Term::distance, T>(slot, value, n, panel, out);
+  sparse_row<Term::product, T>(slot, value, n, panel, out);
+}
+
+// ---- sums over support vectors ----
+
+// f[c] += sum_r alpha[r] tile[at[r], c] for N vectors of columns; at may be null, for the rows 0, 1, ...
+// Sums of kTerms terms in T: beyond that their rounding would outweigh that of the kernel values.
+template <int N, class T, class A>
+INLINE void sum_columns(const T* tile, Index ldt, const Index* at, const A* alpha, Index m, double* f) {
+  for (Index r0 = 0; r0 < m; r0 += kTerms) {
+    const Index r1 = r0 + kTerms < m ? r0 + kTerms : m;
+    V<T> sum[N] = {};
+    for (Index r = r0; r < r1; ++r) {
+      const V<T> a = all<T>(static_cast<T>(alpha[r]));
+      const T* x = tile + (at ? at[r] : r) * ldt;
+      UNROLL for (int v = 0; v < N; ++v) sum[v] = multiply_add(a, load(x + v * W<T>), sum[v]);
+    }
+    T flat[N * W<T>];
+    UNROLL for (int v = 0; v < N; ++v) store<T>(flat + v * W<T>, sum[v]);
+    for (int l = 0; l < N * W<T>; l += W<double>) store<double>(f + l, load(f + l) + widened<W<double>>(flat + l));
+  }
+}
+
+template <class T, class A>
+void sum_rows(const T* tile, Index ldt, const Index* at, const A* alpha, Index m, Index n, double* f) {
+  Index c = 0;
+  for (; c + 8 * W<T> <= n; c += 8 * W<T>) sum_columns<8, T, A>(tile + c, ldt, at, alpha, m, f + c);
+  for (; c < n; c += kLanes<T>) sum_columns<kPairs, T, A>(tile + c, ldt, at, alpha, m, f + c);
+}
+
+template <class T>
+void accumulate(const T* tile, Index ldt, Index m, Index n, const T* alpha, double* f) {
+  sum_rows<T, T>(tile, ldt, nullptr, alpha, m, n, f);
+}
+
+template <class T>
+void gather_sum(const T* tile, Index ldt, const Index* at, const double* alpha, Index m, Index n, double* f) {
+  sum_rows<T, double>(tile, ldt, at, alpha, m, n, f);
+}
+
+void improve(const double* f, double b, Index n, Index label, double* best, Index* labels) {
+  for (Index c = 0; c < n; ++c) {
+    const double s = f[c] + b;
+    const bool better = s > best[c];
+    best[c] = better ? s : best[c];
+    labels[c] = better ? label : labels[c];
+  }
+}
+
+template <class T>
+constexpr TileOps<T> table(const char* name) {
+  return {
+      name,    kLanes<T>, kSparseVectors * W<T>, kRows,          convert<T>, few<T>,       pack<T>,       norms<T>,
+      norm<T>, dots<T>,   few_dots<T>,           sparse_dots<T>, finish<T>,  transpose<T>, accumulate<T>, gather_sum<T>,
+      improve};
+}
+
+}  // namespace
+
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+extern const TileOps<float> ops_float;
+extern const TileOps<double> ops_double;
+const TileOps<float> ops_float = table<float>(STRING(POLYMARGIN_ISA));
+const TileOps<double> ops_double = table<double>(STRING(POLYMARGIN_ISA));
+
+}  // namespace POLYMARGIN_ISA
+}  // namespace polymargin
