@@ -7,7 +7,19 @@ import pytest
 
 CORE = Path(__file__).parents[1] / "core"
 # Each may include what stands before it.
-ORDER = "base simd kernels dual margins codes core_set criteria scores manifold bindings".split()
+ORDER = [
+    "base",
+    "simd",
+    "kernels",
+    "dual",
+    "margins",
+    "codes",
+    "core_set",
+    "criteria",
+    "scores",
+    "manifold",
+    "bindings",
+]
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 

@@ -2,8 +2,8 @@
 
     min over a   a'Qa - 2 h'a      Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r / w_i      a >= 0, sum a = 1
 
-is solved on a small working set (core/core_set/core_set.hpp). Its value D = 2 h'a - a'Qa bounds the optimum from below. With
-the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the value of the primal at the same model,
+is solved on a small working set (core/core_set/core_set.hpp). Its value D = 2 h'a - a'Qa bounds the optimum from below.
+With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the value of the primal at the same model,
 
     P = min over rho   ||w||^2 - 2 rho + sum_i (w_i / r) (rho - s_i)_+^2
 

@@ -3,8 +3,8 @@
     w_c = sum_i B[c, i] x_i,   f_c(x) = <w_c, x> + b_c
 
 A step on one example changes the weights of its non-zero features and costs their number times the number of classes,
-however many examples there are; the kernel engine's cost grows with them. `core/margins/linear_margins.hpp` has the problem and
-the method.
+however many examples there are; the kernel engine's cost grows with them. `core/margins/linear_margins.hpp` has the
+problem and the method.
 """
 
 from __future__ import annotations
