@@ -24,7 +24,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import (
     CoreVectorSVC,
@@ -50,18 +49,6 @@ MACHINES = [
     JointSVC("crammer-singer"),
     JointSVC(loss="squared_hinge", intercept="exact"),
 ]
-
-
-@parametrize_with_checks(
-    [
-        KernelSearchCV(PairwiseSVC(), C=[1.0, 10.0], gamma=[0.1, "scale"], cv=2),
-        KernelSearchCV(JointSVC(), C=[10.0], gamma=[0.1], cv=2),
-    ]
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:The least populated class")
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def same(ours, theirs, per_fold=0.0):
