@@ -72,7 +72,9 @@ def test_fit_says_what_it_chose(folder):
 
 
 def test_fit_as_json(folder):
-    said = run("fit", "train.csv", "-t", "cultivar", "-o", "j.pm", "--json", "--machine", "one-vs-rest", cwd=folder).stdout
+    said = run(
+        "fit", "train.csv", "-t", "cultivar", "-o", "j.pm", "--json", "--machine", "one-vs-rest", cwd=folder
+    ).stdout
     facts = json.loads(said)
     assert facts["classes"] == ["barbera", "barolo", "grignolino"]
     assert facts["rows"] == 89 and facts["C"] > 0 and facts["cv_accuracy"] > 0.9
