@@ -3,15 +3,14 @@
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from ctrl_c import interrupted_program
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
 
 import polymargin
@@ -240,12 +239,12 @@ def test_a_file_that_cannot_be_written_in_full_is_not_left_behind(folder, words)
     assert sorted(p.name for p in folder.iterdir()) == before
 
 
-# Says when tuning begins, from where on there is a model to leave, however long the machine takes to get there.
+# Tuning begins: from there on there is a model to leave.
 PATIENT = """
 from polymargin import cli
 from polymargin.auto_tuning import Tuning
 run = Tuning.run
-Tuning.run = lambda self: (print("begins", flush=True), run(self))[1]
+Tuning.run = lambda self: (begins(0.5), run(self))[1]
 cli.main()
 """
 
@@ -255,15 +254,8 @@ def test_interrupt_leaves_a_model(tmp_path):
     rng = np.random.default_rng(0)
     X = np.vstack([X + rng.normal(size=X.shape) for _ in range(8)])
     np.savez(tmp_path / "many.npz", X=X, y=rng.integers(0, 10, len(X)))
-    process = subprocess.Popen(
-        [sys.executable, "-c", PATIENT, "fit", "many.npz", "-o", "m.pm"], cwd=tmp_path,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout.readline() == "begins\n"
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
+    _, said, code = interrupted_program(PATIENT, "fit", "many.npz", "-o", "m.pm", cwd=tmp_path)
+    assert code == 130, said
     assert "the model so far is in m.pm" in said
     run("predict", "m.pm", "many.npz", "-o", "p.csv", cwd=tmp_path)
 

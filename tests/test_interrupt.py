@@ -2,47 +2,17 @@
 
 import os
 import signal
-import subprocess
-import sys
-import textwrap
-import threading
 import time
 
 import numpy as np
 import pytest
+from ctrl_c import CtrlC, interrupted_program, posix
 from data_sets import blobs
 from sklearn.exceptions import NotFittedError
 
 from polymargin import JointSVC, SupervisedIsomap, grnn
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
-
-
-class CtrlC:
-    """Sends SIGINT to this process after some seconds; `delay` is the processor time of the process since then.
-
-    Processor time, because the machine may be busy with other tests.
-    """
-
-    def __init__(self, seconds):
-        self.timer = threading.Timer(seconds, self.press)
-        self.pressed = None
-
-    def press(self):
-        self.pressed = time.process_time()
-        os.kill(os.getpid(), signal.SIGINT)
-
-    @property
-    def delay(self):
-        return time.process_time() - self.pressed
-
-    def __enter__(self):
-        self.timer.start()
-        return self
-
-    def __exit__(self, *_):
-        self.timer.cancel()
-        self.timer.join()
+pytestmark = posix
 
 
 def endless(n=3000, **parameters):
@@ -163,21 +133,16 @@ def test_ctrl_c_in_the_choice_of_the_spread_leaves_the_coordinates(measured, mon
 
 
 def test_ctrl_c_in_a_program():
-    program = textwrap.dedent("""
+    said, _, code = interrupted_program("""
         import numpy as np
         from polymargin import JointSVC
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(3000, 5)), np.arange(3000) % 3
         model = JointSVC(C=1e6, tol=1e-10, time_limit=60.0)
-        print("ready", flush=True)
+        begins(0.8)
         try:
             model.fit(X, y)
         except KeyboardInterrupt:
             print(model.status_, len(model.predict(X)))
     """)
-    run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert run.stdout.readline() == "ready\n"
-    time.sleep(0.8)
-    run.send_signal(signal.SIGINT)
-    answer = run.communicate(timeout=50)[0]
-    assert answer == "interrupted 3000\n" and run.returncode == 0
+    assert said == "interrupted 3000\n" and code == 0

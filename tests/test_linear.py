@@ -2,16 +2,15 @@
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
-import threading
 import tracemalloc
 
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from ctrl_c import CtrlC, posix
 from data_sets import DATA, blobs
 from margin_oracles import Joint
 from numpy.testing import assert_allclose, assert_array_equal
@@ -253,15 +252,12 @@ def test_limits(documents, limit, status):
     assert_consistent(est, X, y)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+@posix
 def test_ctrl_c(rng):
     X, y = rng.normal(size=(4000, 30)), rng.integers(4, size=4000)
     model = JointSVC("crammer-singer", kernel="linear", C=1e4, tol=1e-10, time_limit=60.0, max_iter=10**9)
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with CtrlC(0.5), pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
-    timer.join()
     assert model.status_ == "interrupted" and model.n_kernel_evals_ == 0
     assert np.all(np.isfinite(model.decision_function(X[:5])))
     assert np.isfinite(model.duality_gap_)
