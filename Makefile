@@ -42,7 +42,7 @@ test-sanitized: $(VENV)/sanitized/built $(VENV)/extra-test
 	LD_PRELOAD="$$($(GXX) -print-file-name=libasan.so) $$($(GXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  PYTHONPATH=$(CURDIR)/$(VENV)/sanitized $(PY) -m pytest -n 2 -p no:cacheprovider \
-	  tests/test_core_arguments.py tests/test_faces.py tests/test_kernel_core.py tests/test_indefinite.py tests/test_kesler_solvers.py \
+	  tests/test_core_arguments.py tests/test_faces.py tests/test_kernel_core.py tests/test_bad_input.py tests/test_kesler_solvers.py \
 	  tests/test_scatter.py tests/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
 
 bench: $(VENV)/built $(VENV)/extra-bench
