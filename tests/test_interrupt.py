@@ -21,7 +21,7 @@ def endless(n=3000, **parameters):
     return JointSVC(**{"C": 1e6, "tol": 1e-10, "time_limit": 60.0, "n_jobs": 1, **parameters}), X, y
 
 
-def interrupted(model, X, y, after=0.6):
+def assert_interruptible(model, X, y, after=0.6):
     with CtrlC(after) as ctrl_c, pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert ctrl_c.delay < 1.0
@@ -49,7 +49,7 @@ def interrupted(model, X, y, after=0.6):
     ids=str,
 )
 def test_ctrl_c(parameters, capfd):
-    interrupted(*endless(**parameters))
+    assert_interruptible(*endless(**parameters))
 
 
 def test_ctrl_c_with_many_rows():

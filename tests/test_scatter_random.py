@@ -62,7 +62,7 @@ def solve_both(est, X, y, w):
     return p, P
 
 
-def run(data, seed, loss, form, intercept, **limits):
+def check_fit(data, seed, loss, form, intercept, **limits):
     """Fit one drawn problem, check its figures and its scores; return the estimator and the optimum."""
     X, y, w, params = data.draw(problems(form, intercept, seed))
     est = JointSVC("scatter", loss=loss, **params, **limits)
@@ -86,7 +86,7 @@ def run(data, seed, loss, form, intercept, **limits):
 @few
 @given(data=st.data())
 def test_random_optimum(seed, loss, form, intercept, data):
-    est, best = run(data, seed, loss, form, intercept, tol=1e-8)
+    est, best = check_fit(data, seed, loss, form, intercept, tol=1e-8)
     assert est.status_ == "solved"
     assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
     assert est.dual_objective_ == pytest.approx(best.value, rel=1e-6)
@@ -97,4 +97,4 @@ def test_random_optimum(seed, loss, form, intercept, data):
 @few
 @given(data=st.data())
 def test_random_figures_are_honest_when_stopped_early(seed, loss, form, intercept, data):
-    run(data, seed, loss, form, intercept, max_iter=data.draw(st.sampled_from([1, 3, 10, 30, 100])))
+    check_fit(data, seed, loss, form, intercept, max_iter=data.draw(st.sampled_from([1, 3, 10, 30, 100])))
