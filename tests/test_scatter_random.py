@@ -23,6 +23,8 @@ KERNELS = [
 MACHINES = list(product(LOSSES, FORMS, INTERCEPTS))
 # The conic solver is slow, so a failing draw is shown as it is, not shrunk.
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+# Draws have up to twelve classes of one row.
+pytestmark = pytest.mark.filterwarnings("ignore:The number of unique classes is greater")
 every_machine = pytest.mark.parametrize("loss, form, intercept", MACHINES)
 
 
@@ -82,12 +84,14 @@ def check_fit(data, seed, loss, form, intercept, **limits):
     return est, best
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every_machine
 @few
 @given(data=st.data())
 def test_random_optimum(seed, loss, form, intercept, data):
     est, best = check_fit(data, seed, loss, form, intercept, tol=1e-8)
-    assert est.status_ == "solved"
+    # The objective changes with the square of the violation: at 1e-8 its last digit is reached, and a fit may end there.
+    assert est.status_ == "solved" or (est.status_ == "stalled" and est.duality_gap_ <= 4 * np.finfo(float).eps)
     assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
     assert est.dual_objective_ == pytest.approx(best.value, rel=1e-6)
 
