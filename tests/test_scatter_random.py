@@ -90,7 +90,7 @@ def check_fit(data, seed, loss, form, intercept, **limits):
 @given(data=st.data())
 def test_random_optimum(seed, loss, form, intercept, data):
     est, best = check_fit(data, seed, loss, form, intercept, tol=1e-8)
-    # The objective changes with the square of the violation: at 1e-8 its last digit is reached, and a fit may end there.
+    # The objective changes with the square of the violation: at 1e-8 its last digit is reached, and a fit may end.
     assert est.status_ == "solved" or (est.status_ == "stalled" and est.duality_gap_ <= 4 * np.finfo(float).eps)
     assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
     assert est.dual_objective_ == pytest.approx(best.value, rel=1e-6)
