@@ -41,7 +41,8 @@ CONFIGURATIONS = [
     # Without an intercept, a linear machine or a narrow kernel cannot give all of the plane to one class.
     JointSVC(),  # hinge, C, no intercept; the default of everything
     JointSVC(loss="squared_hinge", kernel="cosine", intercept="exact"),  # a ridge; a sum per class; rows of length one
-    JointSVC(loss="logistic", kernel="poly", degree=2, coef0=1.0, intercept="regularised"),  # entropy; K + 1
+    JointSVC(loss="logistic", intercept="regularised"),  # entropy; K + 1
+    JointSVC(kernel="poly", degree=2, coef0=1.0),  # rows of unequal length
     JointSVC(nu=0.1, kernel="precomputed", intercept="exact", class_weight="balanced"),  # nu; pairwise data; weights
     JointSVC(nu=0.1, loss="logistic", kernel="laplacian", gamma="auto"),  # nu without bounds; L1 distances
     JointSVC(nu=0.1, loss="squared_hinge", kernel=Gauss(), intercept="regularised"),  # nu with a ridge; a callable
