@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest bench lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang test-sanitized bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,8 @@ help:
 	@echo "make test     build, then run the tests           (ARGS='-k name' runs some of them)"
 	@echo "make test-matrix   some tests again on other instruction sets, BLAS kernels, threads and seeds"
 	@echo "make test-oldest   some tests with the oldest packages that are declared"
+	@echo "make test-clang    some tests with the core built by Clang"
+	@echo "make test-sanitized   some tests with a core that looks for memory errors and undefined behavior"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
 	@echo "make lint     check style and formatting          make format   mend them"
 	@echo "make clean    remove the environment and all that was built"
@@ -31,6 +33,17 @@ test-matrix: $(VENV)/built $(VENV)/extra-test
 test-oldest: $(VENV)/oldest/built
 	$(VENV)/oldest/bin/python -m pytest -n 2 -p no:cacheprovider -W ignore::DeprecationWarning \
 	  tests/test_manifold.py tests/test_grnn.py tests/test_readme.py tests/test_displays.py -k 'not demo and not deploy' $(ARGS)
+
+test-clang: $(VENV)/clang/built $(VENV)/extra-test
+	@PYTHON=$(PY) PYTHONPATH=$(CURDIR)/$(VENV)/clang ROWS=CXX=clang++ .ci/matrix $(ARGS)
+
+# Address space and leaks are Python's affair. Rows that are shared out to threads, every solver, indefinite kernels, wrong arguments.
+test-sanitized: $(VENV)/sanitized/built $(VENV)/extra-test
+	LD_PRELOAD="$$($(GXX) -print-file-name=libasan.so) $$($(GXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  PYTHONPATH=$(CURDIR)/$(VENV)/sanitized $(PY) -m pytest -n 2 -p no:cacheprovider \
+	  tests/test_core_arguments.py tests/test_faces.py tests/test_kernel_core.py tests/test_bad_input.py tests/test_kesler_solvers.py \
+	  tests/test_scatter.py tests/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
 
 bench: $(VENV)/built $(VENV)/extra-bench
 	$(PY) -m benchmarks.run $(ARGS)
@@ -93,6 +106,21 @@ $(VENV)/oldest/built: $(VENV)/built
 	@$(PY) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir $(VENV)/oldest/wheel .
 	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps $(VENV)/oldest/wheel/*.whl
 	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet -r $@.txt pytest pytest-xdist cvxpy clarabel
+	@touch $@
+
+# $(call core,folder,settings): the package with another core, in a folder that goes before the environment's own.
+core = $(PIP) --no-build-isolation --no-deps --upgrade --target $(VENV)/$(1) -C build-dir=build/$(1) $(2) .
+GXX ?= g++
+
+$(VENV)/clang/built: $(VENV)/built
+	$(call need,command -v clang++,this needs Clang and found no 'clang++': install it (Debian and Ubuntu: apt-get install clang).)
+	@echo "Building polymargin with Clang ..."
+	@CXX=clang++ $(call core,clang)
+	@touch $@
+
+$(VENV)/sanitized/built: $(VENV)/built
+	@echo "Building polymargin with sanitizers ..."
+	@CXX=$(GXX) $(call core,sanitized,-C cmake.define.POLYMARGIN_SANITIZE=ON -C install.strip=false)
 	@touch $@
 
 $(VENV)/extra-%: pyproject.toml | $(VENV)/tools

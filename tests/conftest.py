@@ -11,11 +11,14 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+SEEDS = [int(seed) for seed in os.environ.get("POLYMARGIN_SEED", "0").split(",")]
+
+
 # Session scope, so that Hypothesis tests may use it as well.
-@pytest.fixture(scope="session")
-def seed():
-    """The seed of every random test; POLYMARGIN_SEED=7 runs the suite on other random data."""
-    return int(os.environ.get("POLYMARGIN_SEED", "0"))
+@pytest.fixture(scope="session", params=SEEDS if len(SEEDS) > 1 else None)
+def seed(request):
+    """The seed of every random test; POLYMARGIN_SEED=7 runs the suite on other random data, 7,8,9 on three of them."""
+    return getattr(request, "param", SEEDS[0])
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def assert_honest(est, X, y, weights=None, optimum=None, slack=1e-8):
 
 def assert_violation(est, p, alpha, b, rho):
     """kkt_violation_ is not smaller than the model's residual and not larger than the spread of the gradients."""
-    unit = 1.0 if rho is None or p.loss == "logistic" else rho
+    unit = 1.0 if rho is None or p.loss == "logistic" or rho <= 0 else rho  # a fit stopped early may have no margin yet
     residual = p.residual(alpha, b, rho) / unit
     rounding, hidden = 1e-9, False
     if p.loss == "logistic":

@@ -12,7 +12,6 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import AutoSVC, CoreVectorSVC, JointSVC, KernelSearchCV, PairwiseSVC, auto_grid, load_model, save_model
 from polymargin.auto import MANY_CLASSES, REDUCTIONS, machine_named
@@ -20,11 +19,6 @@ from polymargin.auto_grid import around, choose_scaling, climb, middle_first, re
 from polymargin.auto_tuning import PROBE_ROWS, Tuning
 from polymargin.machines import MACHINES
 from polymargin.probabilities import closest, decided, evidence, fitted, margins, pair_values, probabilities, softmax
-
-
-@parametrize_with_checks([AutoSVC(), AutoSVC("kesler", C=1.0)])
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from polymargin import (
 X, y = iris()
 
 
-def refused(message, X=X, y=y, sample_weight=None, **parameters):
+def assert_refused(message, X=X, y=y, sample_weight=None, **parameters):
     with pytest.raises(ValueError, match=message) as caught:
         JointSVC(**parameters).fit(X, y, sample_weight=sample_weight)
     assert "\n" not in str(caught.value)
@@ -84,12 +84,12 @@ def refused(message, X=X, y=y, sample_weight=None, **parameters):
     ],
 )
 def test_parameters(parameters, message):
-    refused(message, **parameters)
+    assert_refused(message, **parameters)
 
 
 def test_infeasible_nu_names_the_feasible_range():
     keep = np.r_[0:10, 50:150]  # ten rows of the first class
-    refused("nu=0.5 is infeasible.*at most 0.27", X[keep], y[keep], nu=0.5, intercept="exact")
+    assert_refused("nu=0.5 is infeasible.*at most 0.27", X[keep], y[keep], nu=0.5, intercept="exact")
     JointSVC(nu=0.27, intercept="exact").fit(X[keep], y[keep])
 
 
@@ -99,30 +99,30 @@ def test_values_that_are_not_finite(bad, form):
     spoilt = X.copy()
     spoilt[3, 1] = bad
     message = "X expected finite numbers, and found (NaN|infinity).*: drop such rows"
-    refused(message, form(spoilt))
+    assert_refused(message, form(spoilt))
     model = JointSVC().fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.predict(form(spoilt))
 
 
 def test_one_class():
-    refused("y expected at least 2 classes, and found 1 class", y=np.zeros(len(X)))
-    refused("found 1 class .*after rows of weight zero were removed", sample_weight=(y == 1).astype(float))
+    assert_refused("y expected at least 2 classes, and found 1 class", y=np.zeros(len(X)))
+    assert_refused("found 1 class .*after rows of weight zero were removed", sample_weight=(y == 1).astype(float))
 
 
 def test_one_row():
-    refused("1 class.*n_samples=1", X[:1], y[:1])
+    assert_refused("1 class.*n_samples=1", X[:1], y[:1])
 
 
 def test_rows_and_labels_that_do_not_match():
-    refused("inconsistent numbers of samples", y=y[:-1])
-    refused("inconsistent numbers of samples", X[:2], ["a", "b", "c"])  # fewer rows than classes
+    assert_refused("inconsistent numbers of samples", y=y[:-1])
+    assert_refused("inconsistent numbers of samples", X[:2], ["a", "b", "c"])  # fewer rows than classes
 
 
 def test_labels_that_are_no_classes():
-    refused("continuous", y=X[:, 0])
-    refused("y", y=None)
-    refused("NaN", y=np.where(y == 0, np.nan, y))
+    assert_refused("continuous", y=X[:, 0])
+    assert_refused("y", y=None)
+    assert_refused("NaN", y=np.where(y == 0, np.nan, y))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_number_of_features_in_predict():
 
 
 def test_precomputed_kernels_that_do_not_fit():
-    refused(
+    assert_refused(
         r"expected a square matrix of shape \(n_samples, n_samples\) in fit, and found \(150, 4\)", kernel="precomputed"
     )
     K = X @ X.T
@@ -161,7 +161,7 @@ def test_precomputed_kernels_that_do_not_fit():
 
 
 def test_callable_kernels_that_return_something_else():
-    refused(r"callable kernel expected to return an array of shape", kernel=lambda A, B: A @ A.T[:, :1])
+    assert_refused(r"callable kernel expected to return an array of shape", kernel=lambda A, B: A @ A.T[:, :1])
 
     class Broken(Exception):
         pass

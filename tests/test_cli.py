@@ -1,25 +1,52 @@
 """The command line, end to end, on real files: good ones and bad ones."""
 
+import io
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from ctrl_c import interrupted_program
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
 
+import polymargin
+from polymargin import cli
+from polymargin.auto import REDUCTIONS
+from polymargin.machines import MACHINES
 
-def run(*words, cwd, code=0, width="200", **how):
+
+def start(*words, cwd, code=0, **how):
+    """The command as a process of its own, seconds of which go to its imports."""
     done = subprocess.run(
         [sys.executable, "-m", "polymargin.cli", *map(str, words)],
-        cwd=cwd, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": width}, **how,
+        cwd=cwd, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}, **how,
     )  # fmt: skip
     assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
+    return done
+
+
+def run(*words, cwd, code=0, width=200):
+    """The same in this process: what it writes to the terminal, and how it ends."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.resetwarnings()  # the filters of the tests are not those of a user
+        warnings.simplefilter("ignore", DeprecationWarning)
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", ["polymargin", *map(str, words)])
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        patch.setenv("COLUMNS", str(width))
+        for console in (cli.terminal.out, cli.terminal.err):
+            patch.setattr(console, "_width", width)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    done = subprocess.CompletedProcess(words, ended.value.code, out.getvalue(), err.getvalue())
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
 
@@ -44,7 +71,9 @@ def test_fit_says_what_it_chose(folder):
 
 
 def test_fit_as_json(folder):
-    said = run("fit", "train.csv", "-t", "cultivar", "-o", "j.pm", "--json", "--machine", "kesler", cwd=folder).stdout
+    said = run(
+        "fit", "train.csv", "-t", "cultivar", "-o", "j.pm", "--json", "--machine", "one-vs-rest", cwd=folder
+    ).stdout
     facts = json.loads(said)
     assert facts["classes"] == ["barbera", "barolo", "grignolino"]
     assert facts["rows"] == 89 and facts["C"] > 0 and facts["cv_accuracy"] > 0.9
@@ -96,9 +125,6 @@ def test_embed(folder):
 
 
 def test_compare(folder):
-    from polymargin.auto import REDUCTIONS
-    from polymargin.machines import MACHINES
-
     said = run(
         "compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "3", "--json", "-o", "c.png", cwd=folder
     )
@@ -190,9 +216,7 @@ def test_wrong_usage_is_exit_code_2(folder):
 
 
 def test_version(folder):
-    import polymargin
-
-    assert run("--version", cwd=folder).stdout.strip() == f"polymargin {polymargin.__version__}"
+    assert start("--version", cwd=folder).stdout.strip() == f"polymargin {polymargin.__version__}"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
@@ -210,17 +234,17 @@ def test_a_file_that_cannot_be_written_in_full_is_not_left_behind(folder, words)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     before = sorted(p.name for p in folder.iterdir())
-    said = run(*words, "--out", "full.out", cwd=folder, code=1, preexec_fn=small).stderr
+    said = start(*words, "--out", "full.out", cwd=folder, code=1, preexec_fn=small).stderr
     assert "File too large" in said
     assert sorted(p.name for p in folder.iterdir()) == before
 
 
-# Says when the fit begins, however long the machine takes to get there.
+# Tuning begins: from there on there is a model to leave.
 PATIENT = """
 from polymargin import cli
-from polymargin.auto import AutoSVC
-fit = AutoSVC.fit
-AutoSVC.fit = lambda *given: (print("begins", flush=True), fit(*given))[1]
+from polymargin.auto_tuning import Tuning
+run = Tuning.run
+Tuning.run = lambda self: (begins(0.5), run(self))[1]
 cli.main()
 """
 
@@ -230,15 +254,8 @@ def test_interrupt_leaves_a_model(tmp_path):
     rng = np.random.default_rng(0)
     X = np.vstack([X + rng.normal(size=X.shape) for _ in range(8)])
     np.savez(tmp_path / "many.npz", X=X, y=rng.integers(0, 10, len(X)))
-    process = subprocess.Popen(
-        [sys.executable, "-c", PATIENT, "fit", "many.npz", "-o", "m.pm"], cwd=tmp_path,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout.readline() == "begins\n"
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
+    _, said, code = interrupted_program(PATIENT, "fit", "many.npz", "-o", "m.pm", cwd=tmp_path)
+    assert code == 130, said
     assert "the model so far is in m.pm" in said
     run("predict", "m.pm", "many.npz", "-o", "p.csv", cwd=tmp_path)
 
@@ -263,5 +280,5 @@ def test_a_table_is_not_a_sparse_file(folder):
 
 
 def test_narrow_terminals_show_whole_names(folder):
-    done = run("compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "2", cwd=folder, width="80")
+    done = run("compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "2", cwd=folder, width=80)
     assert "crammer-singer" in done.stdout

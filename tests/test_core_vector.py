@@ -1,10 +1,7 @@
 """The multiclass core vector machine: optima, certificates, core sets, statuses."""
 
-import os
 import re
 import runpy
-import signal
-import threading
 import time
 from pathlib import Path
 
@@ -12,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from core_oracles import core_matrix, core_optimum, core_primal
+from ctrl_c import CtrlC, posix
 from data_sets import DATA, blobs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -247,16 +245,13 @@ def test_kernels_without_constant_length(growing, kernel, seed):
     assert model.duality_gap_ <= 1e-2 and model.status_ == "solved"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+@posix
 def test_ctrl_c_leaves_a_certified_model(seed):
     n = 300_000
     X, y = blobs([n // 3] * 3, 4, seed=seed, spread=1.5)
     model = CoreVectorSVC(C=1.0, tol=1e-4, time_limit=60.0, n_jobs=1)
-    timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with CtrlC(1.5), pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
-    timer.join()
     assert model.status_ == "interrupted" and np.isfinite(model.duality_gap_) and model.duality_gap_ > model.tol
     assert model.dual_objective_ < 0 and len(model.predict(X[:50])) == 50
 

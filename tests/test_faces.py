@@ -55,3 +55,25 @@ def test_sums_and_optimum_of_dense_programs(n_groups, rng):
         # Rounding of g: entries of Q a of the size of |Q| |a|, to 16 digits.
         noise = 1e-15 * float((np.abs(Q) @ a).max())
         assert g[part][fall].max() - g[part][grow].min() <= 1e-8 + 4 * noise
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
+@pytest.mark.parametrize("below", [0.003, 0.03])
+def test_indefinite_programs_end_at_feasible_points(below, n_groups, seed):
+    """Where the factor of the free variables breaks off there is no face to go down, but boxes and sums hold.
+
+    Variables are set free several at a time, so that it breaks off between two of them as well; `make test-sanitized`
+    sees whether anything then reads past its end.
+    """
+    m = 120
+    for k in range(10):
+        rng = np.random.default_rng([seed, k])
+        A = rng.normal(size=(m, m)) * np.logspace(0, -3, m)
+        Q, p = np.ascontiguousarray(A @ A.T) - below * np.eye(m), rng.normal(size=m)
+        upper = rng.uniform(1, 1e4, m) * 10.0 ** -(k % 4)
+        offsets = np.linspace(0, m, n_groups + 1).astype(np.int64)
+        start = 0.3 * upper * (rng.uniform(size=m) < 0.5)
+        a = _core.solve_qp(Q, p, upper, offsets, start, 1e-8, 20_000)
+        assert np.all(a >= 0) and np.all(a <= upper)
+        np.testing.assert_allclose(np.add.reduceat(a, offsets[:-1]), np.add.reduceat(start, offsets[:-1]), rtol=1e-11)
+        assert (a @ Q - 2 * p) @ a < (start @ Q - 2 * p) @ start

@@ -16,7 +16,7 @@ from data_sets import blobs
 from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from test_model_file import Crafted, npy, same
+from test_model_file import Crafted, assert_same_model, npy
 
 from polymargin import (
     AutoSVC,
@@ -40,7 +40,7 @@ def path(tmp_path):
     return tmp_path / "model.pm"
 
 
-def refused(path, match=REFUSED):
+def assert_refused(path, match=REFUSED):
     """The bytes that it takes to refuse a file."""
     tracemalloc.start()
     try:
@@ -59,7 +59,7 @@ def test_labels_take_no_more_room_than_their_text(width, path):
     crafted = Crafted(JointSVC().fit(X, y), path)
     crafted.fitted["classes_"] = {"labels": [f"<U{width}", [f"{k:04d}" for k in range(5000)]]}
     crafted.save(path)
-    assert refused(path) < 100 * path.stat().st_size
+    assert assert_refused(path) < 100 * path.stat().st_size
 
 
 @pytest.mark.parametrize("estimator", [PairwiseSVC, OneVsRestSVC])
@@ -70,7 +70,7 @@ def test_a_file_that_names_more_classes_than_it_has(estimator, path):
     if estimator is OneVsRestSVC:
         crafted.change("_columns", lambda code: np.ones((6000, code.shape[1]), dtype=np.int8))
     crafted.save(path)
-    assert refused(path, "a code that is none") < 100 * path.stat().st_size
+    assert assert_refused(path, "a code that is none") < 100 * path.stat().st_size
 
 
 def test_an_encoder_that_claims_many_columns(path):
@@ -78,7 +78,7 @@ def test_an_encoder_that_claims_many_columns(path):
     for fitted in (crafted.fitted, crafted.fitted["encoder_"]["estimator"][2]):
         fitted["n_features_in_"] = 2**40
     crafted.save(path)
-    assert refused(path, "columns of no kind") < 100 * path.stat().st_size
+    assert assert_refused(path, "columns of no kind") < 100 * path.stat().st_size
 
 
 def test_a_long_description_is_not_written(path, monkeypatch):
@@ -131,7 +131,7 @@ def test_steps_that_do_not_go_together(change, path):
     crafted = Crafted(make_pipeline(scaler, MinMaxScaler(), JointSVC()).fit(X, y), path)
     STEPS[change]([step["tuple"] for step in crafted.parameters["steps"]])
     crafted.save(path)
-    refused(path, "found Pipeline with steps|an unusable estimator|impossible parameter")
+    assert_refused(path, "found Pipeline with steps|an unusable estimator|impossible parameter")
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,18 @@ def test_numbers_that_no_score_comes_from(model, attribute, value, path):
     crafted = Crafted(model.fit(X, y), path)
     crafted.change(attribute, lambda array: np.full_like(array, value))
     crafted.save(path)
-    refused(path, f"impossible {attribute}")
+    assert_refused(path, f"impossible {attribute}")
 
 
 def test_parts_that_do_not_go_together(path):
     crafted = Crafted(GRNNRegressor().fit(X, y), path)
     crafted.change("_y", lambda targets: targets[:, :0])
     crafted.save(path)
-    refused(path, "targets of another shape")
+    assert_refused(path, "targets of another shape")
     crafted = Crafted(KernelDensityNB().fit(X, y), path)
     crafted.change("_values", lambda values: np.full_like(values, -1e200))
     crafted.save(path)
-    refused(path, "no finite squares")
+    assert_refused(path, "no finite squares")
 
 
 @pytest.mark.parametrize("rows", [X, sp.csr_array(X)])
@@ -167,7 +167,7 @@ def test_kernel_values_that_are_not_finite(rows, parameter, path):
     crafted = Crafted(JointSVC(kernel="poly", coef0=1.0).fit(rows, y), path)
     crafted.parameters.update(parameter)
     crafted.save(path)
-    refused(path, "kernel values that are not finite")
+    assert_refused(path, "kernel values that are not finite")
 
 
 def test_names_of_an_encoder(path):
@@ -175,7 +175,7 @@ def test_names_of_an_encoder(path):
     crafted = Crafted(AutoSVC(C=1.0, gamma=0.1).fit(frame, y), path)
     crafted.fitted["feature_names_in_"]["labels"][1][0] = "z"
     crafted.save(path)
-    refused(path, "other names")
+    assert_refused(path, "other names")
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -222,20 +222,20 @@ def test_what_is_no_whole_file(path):
     whole = path.read_bytes()
     for length in (1, 4, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        refused(path, "model.pm expected a polymargin model file, and found .*: save or copy the model again")
-    refused(path, "found a broken one, or the beginning of one")
+        assert_refused(path, "model.pm expected a polymargin model file, and found .*: save or copy the model again")
+    assert_refused(path, "found a broken one, or the beginning of one")
     path.write_bytes(whole[:-100] + bytes(100))  # as when the end is not yet written
-    refused(path, "found a broken one, or the beginning of one")
+    assert_refused(path, "found a broken one, or the beginning of one")
     path.write_bytes(b"")
-    refused(path, "found an empty file")
+    assert_refused(path, "found an empty file")
     path.write_bytes(b"a,b\n1,2\n")
-    refused(path, "found something else")
+    assert_refused(path, "found something else")
 
 
 def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.pm")
     for path in (tmp_path, tmp_path / "pipe.pm"):
-        refused(path, "found a folder or device: name a file")
+        assert_refused(path, "found a folder or device: name a file")
     with pytest.raises(FileNotFoundError, match="could not read the model .*no.pm, No such file.*: name a file"):
         load_model(tmp_path / "no.pm")
     os.mkfifo(tmp_path / "pipe.csv")
@@ -266,7 +266,7 @@ def test_a_disk_that_is_full_leaves_the_old_model(path):
     assert done.returncode == 1
     assert "could not write the model, File too large: what was at" in done.stderr.splitlines()[-1]
     assert [p.name for p in path.parent.iterdir()] == [path.name]
-    same(load_model(path), model, X)
+    assert_same_model(load_model(path), model, X)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import oracles
 import pytest
 import scipy.sparse as sp
+from compare import assert_same_scores
 from data_sets import blobs, iris, iris12, wine
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -22,11 +23,6 @@ import polymargin.joint
 from polymargin import JointSVC, checks, kernels
 
 EXACT = dict(tol=1e-9)
-
-
-def same_scores(a, b, X, rtol=1e-6):
-    F, G = a.decision_function(X), b.decision_function(X)
-    assert_allclose(F, G, rtol=0, atol=rtol * np.abs(F).max())
 
 
 # --- the model that the attributes describe ---------------------------------------------------------------------------
@@ -84,7 +80,7 @@ def test_regularised_intercept_is_the_class_sum():
     X, y = iris()
     model = JointSVC(intercept="regularised").fit(X, y)
     assert_allclose(model.intercept_, model.dual_coef_.sum(axis=1))
-    same_scores(model, JointSVC(kernel=lambda A, B: oracles.rbf(A, B, model.gamma_) + 1).fit(X, y), X, 1e-3)
+    assert_same_scores(model, JointSVC(kernel=lambda A, B: oracles.rbf(A, B, model.gamma_) + 1).fit(X, y), X, 1e-3)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
@@ -112,7 +108,7 @@ def test_linear_weights(form, intercept, monkeypatch):
     again = JointSVC(kernel="linear", intercept=intercept).fit(form(X), y)
     assert again._coef is None
     assert_allclose(again.coef_, model.coef_)
-    same_scores(model, again, form(X), 1e-10)
+    assert_same_scores(model, again, form(X), 1e-10)
 
 
 def test_no_support_vectors_give_the_intercepts():
@@ -186,20 +182,20 @@ def test_weights_are_repetitions(loss, nu, rng):
     w = rng.integers(0, 4, len(y))
     model = JointSVC(loss=loss, nu=nu, intercept="exact", class_weight="balanced", **EXACT)
     weighted, repeated = clone(model).fit(X, y, w), clone(model).fit(X.repeat(w, axis=0), y.repeat(w))
-    same_scores(weighted, repeated, X)
+    assert_same_scores(weighted, repeated, X)
     assert np.all(w[weighted.support_] > 0)
 
 
 def test_a_number_is_a_weight_for_all():
     X, y = iris()
-    same_scores(JointSVC(**EXACT).fit(X, y, 3.0), JointSVC(C=3.0, **EXACT).fit(X, y), X)
+    assert_same_scores(JointSVC(**EXACT).fit(X, y, 3.0), JointSVC(C=3.0, **EXACT).fit(X, y), X)
 
 
 def test_a_class_of_weight_zero_is_gone():
     X, y = iris()
     model = JointSVC(**EXACT).fit(X, y, (y > 0).astype(float))
     assert_array_equal(model.classes_, [1, 2])
-    same_scores(model, JointSVC(**EXACT).fit(X[y > 0], y[y > 0]), X)
+    assert_same_scores(model, JointSVC(**EXACT).fit(X[y > 0], y[y > 0]), X)
     assert model.support_.min() >= 50
 
 
@@ -207,11 +203,11 @@ def test_balanced_class_weights():
     X, y = iris()
     X, y = X[20:130], y[20:130]
     factors = dict(enumerate(compute_class_weight("balanced", classes=np.arange(3), y=y)))
-    same_scores(
+    assert_same_scores(
         JointSVC(class_weight="balanced", **EXACT).fit(X, y), JointSVC(class_weight=factors, **EXACT).fit(X, y), X
     )
     one = JointSVC(gamma=0.5, class_weight={2: 5.0}, **EXACT).fit(X, y)
-    same_scores(one, JointSVC(gamma=0.5, **EXACT).fit(X, y, np.where(y == 2, 5.0, 1.0)), X)
+    assert_same_scores(one, JointSVC(gamma=0.5, **EXACT).fit(X, y, np.where(y == 2, 5.0, 1.0)), X)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

@@ -5,14 +5,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.neighbors import KernelDensity
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import KernelDensityNB
-
-
-@parametrize_with_checks([KernelDensityNB(), KernelDensityNB(bandwidth=0.5)])
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def assert_honest(est, X, y, weights=None, optimum=None):
     assert est.status_ != "solved" or est.kkt_violation_ <= est.tol
 
 
-def same_scores(a, b, Z, atol=2e-6, columns=slice(None)):
+def assert_same_scores(a, b, Z, atol=2e-6, columns=slice(None)):
     assert a.primal_objective_ == pytest.approx(b.primal_objective_, rel=1e-7)
     np.testing.assert_allclose(a.decision_function(Z)[..., columns], b.decision_function(Z), atol=atol)
 
@@ -204,10 +204,10 @@ def test_formats_threads_and_order_change_nothing(machine, loss):
     X, y, Z = small()
     X = np.where(np.abs(X) < 0.4, 0, X)
     est = fit(machine, X, y, loss=loss)
-    same_scores(est, fit(machine, sp.csr_array(X), y, loss=loss), Z)
-    same_scores(est, fit(machine, X, y, loss=loss, n_jobs=2, memory="1MB"), Z)
-    same_scores(est, fit(machine, X[::-1], y[::-1], loss=loss), Z)
-    same_scores(fit(machine, X, (y + 2) % 5, loss=loss), est, Z, columns=(np.arange(5) + 2) % 5)
+    assert_same_scores(est, fit(machine, sp.csr_array(X), y, loss=loss), Z)
+    assert_same_scores(est, fit(machine, X, y, loss=loss, n_jobs=2, memory="1MB"), Z)
+    assert_same_scores(est, fit(machine, X[::-1], y[::-1], loss=loss), Z)
+    assert_same_scores(fit(machine, X, (y + 2) % 5, loss=loss), est, Z, columns=(np.arange(5) + 2) % 5)
     K = fit(machine, rbf(X, X, 0.4), y, loss=loss, kernel="precomputed")
     np.testing.assert_allclose(K.decision_function(rbf(Z, X, 0.4)), est.decision_function(Z), atol=2e-6)
 
@@ -217,7 +217,9 @@ def test_weights_are_repetitions(machine, loss):
     X, y, Z = small()
     w = np.random.default_rng(0).integers(0, 4, size=len(y))
     w[np.unique(y, return_index=True)[1]] = 1
-    same_scores(fit(machine, X, y, w, loss=loss), fit(machine, np.repeat(X, w, axis=0), np.repeat(y, w), loss=loss), Z)
+    assert_same_scores(
+        fit(machine, X, y, w, loss=loss), fit(machine, np.repeat(X, w, axis=0), np.repeat(y, w), loss=loss), Z
+    )
 
 
 # Running

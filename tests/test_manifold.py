@@ -169,8 +169,9 @@ def test_search_from_both_ends_of_a_distance(d, n, k, radius, dtype, inside, rng
     near, other_D = naive_nearest(D, k, radius, group, label)
     order = np.argsort(label, kind="stable")
     told = []
-    for queries in (np.arange(n), rng.permutation(n), rng.permutation(n)[: n // 3]):
-        for n_jobs in (1, 2):
+    mixed = rng.permutation(n)
+    for queries, threads in [(np.arange(n), (1, 2)), (mixed, (2,)), (mixed[: n // 3], (1,))]:
+        for n_jobs in threads:
             indptr, j, length, found, found_D = _core.nearest(
                 X, order, label, group, queries, k, radius, True, 2.0, 0.65, inside, 4, np.zeros(0), True, told.append,
                 dtype, n_jobs,

@@ -63,7 +63,7 @@ MODELS = {
 }
 
 
-def same(a, b, Z):
+def assert_same_model(a, b, Z):
     assert type(a) is type(b) and repr(a) == repr(b)
     assert_array_equal(a.decision_function(Z), b.decision_function(Z))
     assert_array_equal(a.predict(Z), b.predict(Z))
@@ -84,7 +84,7 @@ def test_every_model_comes_back(name, path):
     save_model(model, path)
     for mapped in (False, True):
         found = load_model(path, mmap=mapped)
-        same(found, model, X)
+        assert_same_model(found, model, X)
         if isinstance(model, JointSVC):
             assert vars(found).keys() == vars(model).keys()
 
@@ -104,8 +104,8 @@ def test_every_model_comes_back(name, path):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix, lambda X: X.astype(np.float32)])
 def test_labels_and_forms_of_the_data(labels, form, path):
     model = JointSVC().fit(form(X), labels)
-    same(load_model(save_model(model, path)), model, form(X))
-    same(load_model(path, mmap=True), model, form(X))
+    assert_same_model(load_model(save_model(model, path)), model, form(X))
+    assert_same_model(load_model(path, mmap=True), model, form(X))
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -143,12 +143,12 @@ def test_data_frames_keep_their_names(path):
     model = JointSVC().fit(frame, y)
     found = load_model(save_model(model, path))
     assert_array_equal(found.feature_names_in_, model.feature_names_in_)
-    same(found, model, frame)
+    assert_same_model(found, model, frame)
 
 
 def test_precomputed_kernel(path):
     model = JointSVC("kesler", kernel="precomputed").fit(X @ X.T, y)
-    same(load_model(save_model(model, path)), model, X @ X.T)
+    assert_same_model(load_model(save_model(model, path)), model, X @ X.T)
 
 
 @pytest.mark.parametrize("machine", ["scatter", "kesler"])
@@ -157,7 +157,7 @@ def test_a_fit_that_was_stopped(machine, path):
         model = JointSVC(machine, C=1e4, max_iter=1).fit(X, y)
     found = load_model(save_model(model, path))
     assert found.status_ == "max_iter"
-    same(found, model, X)
+    assert_same_model(found, model, X)
 
 
 def test_a_loaded_model_goes_on(path):
@@ -169,7 +169,7 @@ def test_a_loaded_model_goes_on(path):
 def test_method_and_file_name(path):
     model = JointSVC().fit(X, y)
     assert model.save_model(str(path)) == path
-    same(load_model(str(path)), model, X)
+    assert_same_model(load_model(str(path)), model, X)
 
 
 def test_equal_models_make_equal_files(path):
@@ -192,12 +192,12 @@ def test_mapped_arrays_stay_in_the_file(path):
 
 def test_pickle_and_skops(tmp_path):
     model = make_pipeline(StandardScaler(), JointSVC(gamma=0.2)).fit(X, WORDS[y])
-    same(pickle.loads(pickle.dumps(model)), model, X)
+    assert_same_model(pickle.loads(pickle.dumps(model)), model, X)
     skops = pytest.importorskip("skops.io")
     data = skops.dumps(model)
     unknown = skops.get_untrusted_types(data=data)
     assert set(unknown) <= {"polymargin.joint.JointSVC", "scipy.sparse._csr.csr_array"}
-    same(skops.loads(data, trusted=unknown), model, X)
+    assert_same_model(skops.loads(data, trusted=unknown), model, X)
 
 
 # --- what cannot be written -------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
         save_model(JointSVC(C=7.0).fit(X, y), path)
     assert raised.value.errno == errno.ENOSPC
     assert [p.name for p in path.parent.iterdir()] == [path.name]
-    same(load_model(path), model, X)
+    assert_same_model(load_model(path), model, X)
 
 
 def test_folders_and_devices_are_not_replaced_and_links_are_followed(tmp_path):
@@ -248,7 +248,7 @@ def test_folders_and_devices_are_not_replaced_and_links_are_followed(tmp_path):
     (tmp_path / "link.pm").symlink_to(tmp_path / "real.pm")
     save_model(model, tmp_path / "link.pm")
     assert (tmp_path / "link.pm").is_symlink()
-    same(load_model(tmp_path / "real.pm"), model, X)
+    assert_same_model(load_model(tmp_path / "real.pm"), model, X)
 
 
 def test_a_folder_that_is_not_there(tmp_path):
@@ -412,8 +412,8 @@ def test_an_unchanged_repacked_file_is_read(path):
     model = JointSVC().fit(X, y)
     crafted = Crafted(model, path)
     crafted.save(path)
-    same(load_model(path), model, X)
-    same(load_model(path, mmap=True), model, X)
+    assert_same_model(load_model(path), model, X)
+    assert_same_model(load_model(path, mmap=True), model, X)
 
 
 def test_margin_machines_must_sum_to_zero(path):
@@ -548,7 +548,7 @@ def test_changed_bytes_change_nothing_or_are_found(tmp_path, sound, data):
     except ValueError as error:
         assert "expected a" in str(error)
     else:
-        same(found, model, X)
+        assert_same_model(found, model, X)
 
 
 VALUES = st.recursive(

@@ -1,15 +1,14 @@
 """How reductions run: many rows, memory, threads, limits, interruptions and warm starts give the same machines."""
 
-import os
 import time
 
 import numpy as np
 import pytest
+from ctrl_c import CtrlC, posix
 from data_sets import blobs, digits, wine
 from oracles import rbf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from test_interrupt import CtrlC
 
 from polymargin import OneVsRestSVC, OutputCodeSVC, PairwiseSVC, _core
 from polymargin.papers.criteria import half
@@ -114,7 +113,7 @@ def test_time_limit_is_kept(scheme):
     assert model.decision_function(X[:5]).shape == (5, 3)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+@posix
 @pytest.mark.parametrize("parameters", [dict(), dict(memory="1MB"), dict(n_jobs=1)], ids=str)
 @schemes
 def test_ctrl_c(scheme, parameters):
@@ -127,7 +126,7 @@ def test_ctrl_c(scheme, parameters):
     assert F.shape == (50, 3) and np.all(np.isfinite(F)) and len(model.predict(X[:5])) == 5
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
+@posix
 def test_ctrl_c_while_the_kernel_matrix_is_made():
     X, y = blobs([7000] * 3, 600, seed=0, spread=3.0)
     model = OneVsRestSVC(time_limit=60.0, n_jobs=1, memory="4GB")

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pytest
 import threadpoolctl
+from compare import assert_same_scores
 from data_sets import blobs, iris
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -22,11 +23,6 @@ from sklearn.preprocessing import StandardScaler
 from polymargin import JointSVC, PairwiseSVC, progress, resources
 
 EXACT = dict(tol=1e-9)
-
-
-def same_scores(a, b, X, rtol=1e-6):
-    F, G = a.decision_function(X), b.decision_function(X)
-    assert_allclose(F, G, rtol=0, atol=rtol * np.abs(F).max())
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -57,8 +53,10 @@ def test_warm_start_from_another_problem(nu, intercept):
     model = JointSVC(nu=nu, intercept=intercept, warm_start=True, **EXACT).fit(X, y)
     other = X + 0.1 * X[::-1]
     cold = JointSVC(nu=nu, intercept=intercept, C=3.0, **EXACT)
-    same_scores(model.set_params(C=3.0).fit(other, y, np.arange(400) % 3), cold.fit(other, y, np.arange(400) % 3), X)
-    same_scores(model.fit(X[:-1], y[:-1]), cold.fit(X[:-1], y[:-1]), X)  # another number of rows: a cold start
+    assert_same_scores(
+        model.set_params(C=3.0).fit(other, y, np.arange(400) % 3), cold.fit(other, y, np.arange(400) % 3), X
+    )
+    assert_same_scores(model.fit(X[:-1], y[:-1]), cold.fit(X[:-1], y[:-1]), X)  # another number of rows: a cold start
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_solved_is_within_the_tolerance(solver):
 @pytest.mark.parametrize("parameters", [dict(n_jobs=1), dict(n_jobs=2), dict(memory="1MB"), dict(memory=10**7)])
 def test_threads_and_memory_change_nothing(parameters):
     X, y = hard(1200)
-    same_scores(JointSVC(**EXACT).fit(X, y), JointSVC(**EXACT, **parameters).fit(X, y), X)
+    assert_same_scores(JointSVC(**EXACT).fit(X, y), JointSVC(**EXACT, **parameters).fit(X, y), X)
 
 
 def test_verbose_lines(capsys, caplog):

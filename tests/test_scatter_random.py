@@ -23,6 +23,8 @@ KERNELS = [
 MACHINES = list(product(LOSSES, FORMS, INTERCEPTS))
 # The conic solver is slow, so a failing draw is shown as it is, not shrunk.
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+# Draws have up to twelve classes of one row.
+pytestmark = pytest.mark.filterwarnings("ignore:The number of unique classes is greater")
 every_machine = pytest.mark.parametrize("loss, form, intercept", MACHINES)
 
 
@@ -62,7 +64,7 @@ def solve_both(est, X, y, w):
     return p, P
 
 
-def run(data, seed, loss, form, intercept, **limits):
+def check_fit(data, seed, loss, form, intercept, **limits):
     """Fit one drawn problem, check its figures and its scores; return the estimator and the optimum."""
     X, y, w, params = data.draw(problems(form, intercept, seed))
     est = JointSVC("scatter", loss=loss, **params, **limits)
@@ -82,12 +84,14 @@ def run(data, seed, loss, form, intercept, **limits):
     return est, best
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @every_machine
 @few
 @given(data=st.data())
 def test_random_optimum(seed, loss, form, intercept, data):
-    est, best = run(data, seed, loss, form, intercept, tol=1e-8)
-    assert est.status_ == "solved"
+    est, best = check_fit(data, seed, loss, form, intercept, tol=1e-8)
+    # The objective changes with the square of the violation: at 1e-8 its last digit is reached, and a fit may end.
+    assert est.status_ == "solved" or (est.status_ == "stalled" and est.duality_gap_ <= 4 * np.finfo(float).eps)
     assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
     assert est.dual_objective_ == pytest.approx(best.value, rel=1e-6)
 
@@ -97,4 +101,4 @@ def test_random_optimum(seed, loss, form, intercept, data):
 @few
 @given(data=st.data())
 def test_random_figures_are_honest_when_stopped_early(seed, loss, form, intercept, data):
-    run(data, seed, loss, form, intercept, max_iter=data.draw(st.sampled_from([1, 3, 10, 30, 100])))
+    check_fit(data, seed, loss, form, intercept, max_iter=data.draw(st.sampled_from([1, 3, 10, 30, 100])))

@@ -24,7 +24,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import (
     CoreVectorSVC,
@@ -52,19 +51,7 @@ MACHINES = [
 ]
 
 
-@parametrize_with_checks(
-    [
-        KernelSearchCV(PairwiseSVC(), C=[1.0, 10.0], gamma=[0.1, "scale"], cv=2),
-        KernelSearchCV(JointSVC(), C=[10.0], gamma=[0.1], cv=2),
-    ]
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:The least populated class")
-def test_scikit_learn(estimator, check):
-    check(estimator)
-
-
-def same(ours, theirs, per_fold=0.0):
+def assert_same_search(ours, theirs, per_fold=0.0):
     """The same table, up to `per_fold` in single scores, and the same choice."""
     for key, values in theirs.cv_results_.items():
         assert key in ours.cv_results_, key
@@ -86,7 +73,7 @@ def test_scores_of_grid_search(machine):
     cv = StratifiedKFold(3, shuffle=True, random_state=0)
     theirs = GridSearchCV(machine, {"C": CS, "gamma": GAMMAS}, cv=cv, return_train_score=True).fit(X, y)
     ours = KernelSearchCV(machine, C=CS, gamma=GAMMAS, cv=cv, return_train_score=True).fit(X, y)
-    same(ours, theirs)
+    assert_same_search(ours, theirs)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
@@ -96,16 +83,18 @@ def test_other_estimators(machine):
     names = ("estimator__C", "estimator__gamma") if isinstance(machine, OneVsRestClassifier) else ("C", "gamma")
     theirs = GridSearchCV(machine, dict(zip(names, ([0.3, 3.0], [0.1, 1.0]), strict=True)), cv=3).fit(X, y)
     ours = KernelSearchCV(machine, C=[0.3, 3.0], gamma=[0.1, 1.0], cv=3).fit(X, y)
-    same(ours, theirs, per_fold=0.02 if isinstance(machine, CoreVectorSVC) else 0.0)
+    assert_same_search(ours, theirs, per_fold=0.02 if isinstance(machine, CoreVectorSVC) else 0.0)
 
 
 def test_the_default_tolerance_rarely_matters():
     X, y = digits200()
     theirs = GridSearchCV(PairwiseSVC(), {"C": CS, "gamma": GAMMAS}, cv=4).fit(X, y)
-    same(KernelSearchCV(PairwiseSVC(), C=CS, gamma=GAMMAS, cv=4).fit(X, y), theirs)  # few rows are solved to rounding
+    assert_same_search(
+        KernelSearchCV(PairwiseSVC(), C=CS, gamma=GAMMAS, cv=4).fit(X, y), theirs
+    )  # few rows are solved to rounding
     X, y = make_classification(330, 6, n_informative=4, n_classes=3, flip_y=0.15, random_state=0)
     theirs = GridSearchCV(PairwiseSVC(), {"C": CS, "gamma": GAMMAS}, cv=5).fit(X, y)
-    same(KernelSearchCV(PairwiseSVC(), C=CS, gamma=GAMMAS, cv=5).fit(X, y), theirs, per_fold=1.01 / 66)
+    assert_same_search(KernelSearchCV(PairwiseSVC(), C=CS, gamma=GAMMAS, cv=5).fit(X, y), theirs, per_fold=1.01 / 66)
 
 
 @pytest.mark.parametrize("machine", [PairwiseSVC(), OneVsRestSVC()], ids=str)
@@ -114,7 +103,7 @@ def test_few_rows_are_solved_to_rounding(machine):
     X, y = make_classification(150, 6, n_informative=4, n_classes=3, flip_y=0.15, random_state=0)
     grid = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0], "gamma": [0.001, 0.01, 0.1, 1.0]}
     theirs = GridSearchCV(clone(machine).set_params(tol=1e-9), grid, cv=3).fit(X, y)
-    same(KernelSearchCV(machine, **grid, cv=3).fit(X, y), theirs)
+    assert_same_search(KernelSearchCV(machine, **grid, cv=3).fit(X, y), theirs)
 
 
 @pytest.mark.parametrize("machine", [PairwiseSVC(tol=1e-6), JointSVC(tol=1e-6)], ids=["pairs", "joint"])
@@ -125,7 +114,7 @@ def test_steps_of_a_pipeline_see_training_rows_only(machine):
     name = type(machine).__name__.lower()
     theirs = GridSearchCV(model, {f"{name}__C": [1.0, 10.0], f"{name}__gamma": [0.03, "scale"]}, cv=3).fit(X, y)
     ours = KernelSearchCV(model, C=[1.0, 10.0], gamma=[0.03, "scale"], cv=3).fit(X, y)
-    same(ours, theirs)
+    assert_same_search(ours, theirs)
     assert ours.best_estimator_.predict(X).shape == y.shape
 
 
@@ -136,7 +125,7 @@ def test_weights_and_groups(rng, seed):
         grid = dict(C=[0.1, 1.0], gamma=[0.1, 1.0])
         theirs = GridSearchCV(machine, grid, cv=GroupKFold(3)).fit(X, y, groups=groups, sample_weight=weight)
         ours = KernelSearchCV(machine, **grid, cv=GroupKFold(3)).fit(X, y, groups=groups, sample_weight=weight)
-        same(ours, theirs)
+        assert_same_search(ours, theirs)
 
 
 def test_weights_go_where_they_are_taken(rng):
@@ -178,7 +167,9 @@ def test_weights_reach_the_steps_that_request_them(rng):
         accuracy = make_scorer(accuracy_score).set_score_request(sample_weight=True)
         names = {f"pairwisesvc__{name}": values for name, values in grid.items()}
         theirs = GridSearchCV(model, names, cv=3, scoring=accuracy).fit(X, y, sample_weight=weight)
-        same(KernelSearchCV(model, **grid, cv=3, scoring=accuracy).fit(X, y, sample_weight=weight), theirs)
+        assert_same_search(
+            KernelSearchCV(model, **grid, cv=3, scoring=accuracy).fit(X, y, sample_weight=weight), theirs
+        )
         Z = model[:-1].fit_transform(X, y, sample_weight=weight)
         found = RadiusMarginSearch(model, cv=None).fit(X, y, sample_weight=weight)
         plain = RadiusMarginSearch(PairwiseSVC().set_fit_request(sample_weight=True), cv=None)
@@ -192,7 +183,7 @@ def test_rows_that_a_fold_has_twice(machine, rng):
     cv = [(rng.integers(0, 60, 80), rng.integers(60, 100, 50)) for _ in range(2)]
     cv.append((np.arange(50).tolist(), np.arange(50, 100).tolist()))
     cv = [(np.concatenate([train, [0, 30, 70]]).astype(int), test) for train, test in cv]
-    same(KernelSearchCV(machine, **grid, cv=cv).fit(X, y), GridSearchCV(machine, grid, cv=cv).fit(X, y))
+    assert_same_search(KernelSearchCV(machine, **grid, cv=cv).fit(X, y), GridSearchCV(machine, grid, cv=cv).fit(X, y))
 
 
 def test_scores_that_look_at_more_than_predictions():
@@ -208,7 +199,7 @@ def test_scores_that_look_at_more_than_predictions():
     for scoring, refit in ((sparsity, True), (scores, "own")):
         theirs = GridSearchCV(PairwiseSVC(tol=1e-8), grid, cv=3, scoring=scoring, refit=refit).fit(X, y)
         ours = KernelSearchCV(PairwiseSVC(tol=1e-8), **grid, cv=3, scoring=scoring, refit=refit).fit(X, y)
-        same(ours, theirs)
+        assert_same_search(ours, theirs)
     with pytest.raises(AttributeError, match="^PairwiseSVC has none .* predict_proba"):
         KernelSearchCV(PairwiseSVC(), **grid, cv=3, scoring="roc_auc_ovr").fit(X, y)
 
@@ -240,7 +231,7 @@ def test_a_given_matrix_beyond_the_memory(machine):
         KernelSearchCV(machine(kernel="precomputed", tol=1e-8), C=[0.1, 1.0], cv=3, memory=memory).fit(K, y)
         for memory in ("auto", "1MB")
     )
-    same(b, a)
+    assert_same_search(b, a)
 
 
 @pytest.mark.parametrize("cv", [ShuffleSplit(3, test_size=0.4, random_state=0), LeaveOneGroupOut()], ids=str)
@@ -253,7 +244,7 @@ def test_splits_that_overlap_or_leave_a_class_out(cv):
         grid = dict(C=[0.5, 50.0], gamma=[0.3])
         given = dict(groups=groups) if isinstance(cv, LeaveOneGroupOut) else {}
         theirs = GridSearchCV(machine, grid, cv=cv).fit(X, y, **given)
-        same(KernelSearchCV(machine, **grid, cv=cv).fit(X, y, **given), theirs)
+        assert_same_search(KernelSearchCV(machine, **grid, cv=cv).fit(X, y, **given), theirs)
 
 
 def test_two_classes_and_other_kernels():
@@ -270,7 +261,7 @@ def test_two_classes_and_other_kernels():
     for rows, labels, machine in cases:
         grid = dict(C=[0.1, 10.0], gamma=[0.05, 0.5])
         theirs = GridSearchCV(machine, grid, cv=3, scoring="balanced_accuracy").fit(rows, labels)
-        same(KernelSearchCV(machine, **grid, cv=3, scoring="balanced_accuracy").fit(rows, labels), theirs)
+        assert_same_search(KernelSearchCV(machine, **grid, cv=3, scoring="balanced_accuracy").fit(rows, labels), theirs)
 
 
 def test_gammas_of_every_kind():
@@ -329,7 +320,7 @@ def test_rows_instead_of_a_matrix():
     X, y = blobs([150, 150, 150], 3, seed=0, spread=1.0)
     grid = dict(C=[0.1, 1.0], gamma=[0.1, 1.0], cv=3)
     small = KernelSearchCV(PairwiseSVC(tol=1e-7), **grid, memory="1MB").fit(X, y)
-    same(small, KernelSearchCV(PairwiseSVC(tol=1e-7), **grid).fit(X, y))
+    assert_same_search(small, KernelSearchCV(PairwiseSVC(tol=1e-7), **grid).fit(X, y))
 
 
 def test_default_grid_and_threads():
@@ -337,7 +328,7 @@ def test_default_grid_and_threads():
     one = KernelSearchCV(PairwiseSVC(), n_jobs=1).fit(X, y)
     assert len(one.cv_results_["params"]) == 25 and one.n_splits_ == 5
     assert 1 / (4 * X.var()) == pytest.approx(np.unique(one.cv_results_["param_gamma"])[2])
-    same(KernelSearchCV(PairwiseSVC(), n_jobs=3).fit(X, y), one)
+    assert_same_search(KernelSearchCV(PairwiseSVC(), n_jobs=3).fit(X, y), one)
 
 
 def test_time_limit(monkeypatch):

@@ -1,27 +1,21 @@
 """Searches that are stopped: what they keep, and how they go on."""
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
 import pytest
+from ctrl_c import CtrlC, interrupted_program, posix
 from data_sets import blobs, digits200, wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_interrupt import CtrlC
 
 from polymargin import JointSVC, KernelSearchCV, OneVsRestSVC, PairwiseSVC, RadiusMarginSearch
 from polymargin.criteria import Criterion
 from polymargin.gram_folds import GramFolds
 from polymargin.grid_run import GridRun
 
-posix = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to its own process")
 GRID = dict(C=[0.1, 1.0, 10.0], gamma=[0.01, 0.03, 0.1, 0.3])
 
 
@@ -192,7 +186,7 @@ def test_a_search_from_several_points_goes_on(stop, monkeypatch):
 @pytest.mark.parametrize("name", ["KernelSearchCV", "RadiusMarginSearch"])
 def test_ctrl_c_in_a_program(name):
     """A real signal to another process: the search is fitted, and goes on where it was."""
-    program = textwrap.dedent("""
+    program = """
         import sys
         import numpy as np
         from polymargin import JointSVC, KernelSearchCV, RadiusMarginSearch
@@ -207,7 +201,7 @@ def test_ctrl_c_in_a_program(name):
             search = RadiusMarginSearch(
                 JointSVC(), kernel="ellipsoidal", tol=1e-14, max_iter=10**6, inner_tol=1e-12, warm_start=True, cv=None
             )
-        print("ready", flush=True)
+        begins(2.0)
         try:
             search.fit(X, y)
         except KeyboardInterrupt:
@@ -223,13 +217,10 @@ def test_ctrl_c_in_a_program(name):
             before, value = search.n_evaluations_, search.best_criterion_
             search.set_params(tol=1e-5, inner_tol=1e-6).fit(X, y)
             print(search.status_, search.n_evaluations_ > before, search.best_criterion_ <= value * (1 + 1e-6))
-    """)
-    run = subprocess.Popen([sys.executable, "-c", program, name], stdout=subprocess.PIPE, text=True)
-    assert run.stdout.readline() == "ready\n"
-    time.sleep(2.0)
-    run.send_signal(signal.SIGINT)
-    answer = run.communicate(timeout=100)[0].splitlines()
-    assert run.returncode == 0
+    """
+    said, error, code = interrupted_program(program, name)
+    assert code == 0, error
+    answer = said.splitlines()
     assert answer[0] == "interrupted 600"
     assert answer[1] == "solved True True"
 

@@ -16,7 +16,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import CoreVectorSVC, JointSVC, PairwiseSVC, RadiusMarginSearch
 from polymargin.criteria import Criterion
@@ -39,18 +38,6 @@ def circles(seed, n=150, noise=50):
     radius = 1.0 + y + 0.1 * rng.normal(size=n)
     useful = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     return unit_box(np.hstack([useful, rng.normal(0, np.sqrt(20), (n, noise))])), y
-
-
-@parametrize_with_checks(
-    [
-        RadiusMarginSearch(JointSVC(), max_iter=5, inner_tol=1e-10),
-        RadiusMarginSearch(JointSVC(), kernel="ellipsoidal", criterion="II", max_iter=3, inner_tol=1e-10, cv=None),
-    ]
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:The criterion misleads")
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("start", [(1.0, "scale"), (20.0, 0.05), (0.2, 2.0)])
