@@ -1,5 +1,7 @@
 // How a solver is run, and what it returns: the same records for all of them.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -18,12 +20,19 @@ struct Progress {
 struct Settings {
   double tol = 1e-3;      // largest accepted KKT violation ...
   bool relative = false;  // ... as a multiple of the margin rho (the nu forms)
+  double gap = 0.01;      // where the violation is accepted and the relative gap is larger, it is made smaller still
   Index max_iter = std::numeric_limits<Index>::max();
   double time_limit = std::numeric_limits<double>::infinity();
   double memory = 1e9;                        // bytes for kernel rows
   bool keeps_rows = false;                    // even those used once: the next solve will want them
   std::function<bool(const Progress&)> stop;  // asked some ten times a second
 };
+
+// (primal - dual) / max(|primal|, |dual|)
+inline double relative_gap(double primal, double dual) {
+  const double size = std::max(std::abs(primal), std::abs(dual));
+  return size > 0 ? (primal - dual) / size : 0;
+}
 
 struct Solution {
   std::vector<double> alpha, gradient;  // gradient is Qa - g (the entropy's derivative is not in it)

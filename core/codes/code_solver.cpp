@@ -216,7 +216,7 @@ class Columns {
         if (k >= n_todo_) return;
         begin(w, k);
       }
-      if (w.work.run(set_.tol, goal, set_.max_iter - steps_before(w), more))
+      if (w.work.run(set_.tol, goal, set_.gap, set_.max_iter - steps_before(w), more))
         finish(w, false);
       else if (!halted_ && over(now()))
         finish(w, true);

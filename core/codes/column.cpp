@@ -16,7 +16,7 @@ template <class T>
 void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
                       Span<const double> b) {
   p_ = &p, shared_ = &shared;
-  n_sample_ = 0, has_found_ = false;
+  n_sample_ = 0, has_found_ = false, sharper_ = 1;
   rows_.list(p, column, shared.diagonal);
   std::vector<double> start = rows_.start(at, b);
   if (shared.hurry > 0 && rows_.size() > 4 * kSample && at.size == 0) start_from_sample(start);
@@ -130,6 +130,14 @@ void Column<T>::start_from_sample(std::vector<double>& b) {
   steps_.run(kSampleTol, kSampleTol, shared_->hurry, [] { return true; });
   n_sample_ = steps_.n_iter();
   for (Index k = 0; k < s; ++k) b[some[k]] = steps_.qp.z[k];
+}
+
+template <class T>
+bool Column<T>::is_gap_above(double gap) {
+  ColumnSolution now;
+  steps_.finish();
+  rows_.certify(steps_.qp.z, steps_.qp.gradient, now);
+  return relative_gap(now.primal, now.dual) > gap;
 }
 
 template <class T>

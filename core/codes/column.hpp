@@ -38,9 +38,13 @@ class Column {
   // `at` and `b` are a start, which is moved into the feasible set.
   void begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
              Span<const double> b);
+  // Where the violation is at most tol but the gap too large, it goes on: slacks of a thousandth, times a large C, are a gap.
   template <class More>
-  bool run(double tol, double goal, Index max_iter, const More& more) {
-    return steps_.run(tol, goal, max_iter - n_sample_, more);
+  bool run(double tol, double goal, double gap, Index max_iter, const More& more) {
+    for (;; sharper_ *= 0.1) {
+      if (!steps_.run(tol, sharper_ * goal, max_iter - n_sample_, more)) return false;
+      if (sharper_ <= kSharpest || steps_.status() != Status::solved || !is_gap_above(gap)) return true;
+    }
   }
   double violation() const { return steps_.violation(); }
   Index n_iter() const { return n_sample_ + steps_.n_iter(); }
@@ -50,6 +54,8 @@ class Column {
   void hold_all();
   void hold_pair(Index column);
   void hold_own();
+  static constexpr double kSharpest = 2e-4;
+  bool is_gap_above(double gap);
   T* room(std::size_t values);
   void set_variable(Index k, Index v, double b);
   void start_from_sample(std::vector<double>& b);
@@ -61,6 +67,7 @@ class Column {
   std::unique_ptr<T[]> held_;  // values of this column alone, in memory that the next one uses again
   std::size_t held_room_ = 0;
   Index n_sample_ = 0;  // steps on it
+  double sharper_ = 1;  // multiplies the goal
   bool has_found_ = false;
   ColumnSolution found_;  // what the sample gave
 };

@@ -143,6 +143,7 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   if (2 * static_cast<Index>(thin.at.size()) > n) return engine.run(std::move(alpha), {}, 0);  // many small classes
   Settings coarse = settings;
   coarse.keeps_rows = false;
+  coarse.gap = std::numeric_limits<double>::infinity();
   coarse.tol = std::max(settings.tol, kCoarseTol);
   std::unique_ptr<RowCache<T>> own;
   Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);

@@ -83,9 +83,9 @@ class WorkingSets {
     out_.n_iter = n_iter;
     begin(std::move(start), std::move(active));
     for (Index round = 0; !lost_; ++round) {
-      const double violation = measure(), eps = policy_.tolerance();
+      const double violation = measure(), eps = sharper_ * policy_.tolerance();
       if (violation <= eps && m_ == n_ && (polished_ || n_ > kPolished)) {
-        if (++n_weighed_ > kWeighed || !weigh(eps)) break;
+        if ((++n_weighed_ > kWeighed || !weigh(eps)) && !sharpen()) break;
         continue;
       }
       if (m_ < n_ && violation <= std::max(eps, stage_tol_)) {
@@ -114,6 +114,7 @@ class WorkingSets {
   static constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
   static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
   static constexpr int kStages = 30;         // then everything stays active
+  static constexpr double kSharpest = 2e-4;  // of the tolerance
   static constexpr int kWeighed = 10;        // times that scores made anew may ask for more steps
 
   // --- the start ---
@@ -214,7 +215,7 @@ class WorkingSets {
 
   void look_at_all(const std::vector<char>& was_active, Index most) {
     activate(everything(n_));
-    const double violation = measure(), eps = policy_.tolerance();
+    const double violation = measure(), eps = sharper_ * policy_.tolerance();
     stage_tol_ = std::max(eps, 0.1 * violation);
     if (violation <= eps || n_stages_ > kStages) return;
     std::vector<Index> next = contenders(violation, was_active, most);
@@ -507,6 +508,18 @@ class WorkingSets {
     return weighed_ = true;
   }
 
+  // Whether the tolerance was made smaller: slacks of a thousandth, times a large C, are a large gap.
+  bool sharpen() {
+    if (polished_ || sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
+    scatter();
+    Solution now = out_;
+    policy_.finish(now);
+    if (!(relative_gap(now.primal, now.dual) > set_.gap) || rounding() > 0.1 * sharper_ * policy_.tolerance())
+      return false;
+    sharper_ *= 0.1;
+    return true;
+  }
+
   // --- the end ---
 
   // The scores of every row, if they can be had in time, and what the point proves; else nothing is claimed.
@@ -532,6 +545,8 @@ class WorkingSets {
     out_.violation = measure();
     const double eps = policy_.tolerance(), error = weighed_ || sizeof(T) < sizeof(double) ? 0 : rounding();
     if (error > eps) out_.violation = std::max(out_.violation, error);
+    // What ended no more than the sharpening leaves a solution.
+    if (sharper_ < 1 && out_.violation <= eps && out_.status != Status::interrupted) out_.status = Status::solved;
     if (out_.status == Status::solved && out_.violation > eps) out_.status = Status::stalled;
     policy_.finish(out_);
   }
@@ -555,6 +570,7 @@ class WorkingSets {
   std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
   std::vector<Index> active_, set_positions_, recent_;
   std::vector<Index> spent_;   // values computed for a row in working sets, since the active set was chosen
+  double sharper_ = 1;         // multiplies the tolerance
   double stage_tol_ = 0;       // violation at which an active set is solved well enough
   std::vector<double> F_, A_;  // over the active rows
   std::vector<double> excess_, key_;
