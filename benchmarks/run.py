@@ -78,9 +78,10 @@ def measure_steps():
         report({f"own_steps_{T}": own[T], f"steps_{T}": same, f"seconds_per_step_{T}": float(np.median(per_step[T]))})
 
 
-def child(arguments, limit):
-    """Run this module in a new process; its reports, merged, and how it ended: "ok", "stopped" or "error"."""
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.run", "--child", *arguments]
+def reports(module, arguments, limit):
+    """Run a module of this folder with `--child` in a new process: its reports, how it ended ("ok", "stopped" or
+    "error"), and the last line of an error."""
+    command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{module}", "--child", *arguments]
     process = subprocess.Popen(
         command,
         cwd=Path(__file__).parent.parent,
@@ -90,7 +91,7 @@ def child(arguments, limit):
         text=True,
         start_new_session=True,
     )
-    status = "ok"
+    status, reason = "ok", None
     try:
         out, err = process.communicate(timeout=limit + START_UP)
     except subprocess.TimeoutExpired:
@@ -100,16 +101,20 @@ def child(arguments, limit):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
-    facts = {}
-    for line in out.splitlines():
-        if line.startswith("{"):
-            facts.update(json.loads(line))
+    if status == "ok" and process.returncode:
+        status = "error"
+        reason = (err.strip().splitlines() or [f"exit code {process.returncode}"])[-1][:200]
+    return [json.loads(line) for line in out.splitlines() if line.startswith("{")], status, reason
+
+
+def child(arguments, limit):
+    """One measurement of this module in a new process: its reports, merged, and how it ended."""
+    parts, status, reason = reports("run", arguments, limit)
+    facts = {key: value for part in parts for key, value in part.items()}
     if status == "stopped":
         facts.update(stopped_after=limit, reason=f"stopped after {limit:g} s")
-    elif process.returncode:
-        status = "error"
-        lines = err.strip().splitlines() or [f"exit code {process.returncode}"]
-        facts["reason"] = lines[-1][:200]
+    elif status == "error":
+        facts["reason"] = reason
     return {"status": status, **facts}
 
 
