@@ -142,7 +142,7 @@ def test_honest_at_loose_tolerance(crowd, params):
         assert est.status_ == "solved"
         assert_honest(est, X, y, optimum=optimum, slack=tight.duality_gap_)
         seen.append(est.duality_gap_)
-    assert seen[0] > 1e-4  # else nothing was stopped early and nothing tested
+    assert seen[0] > 3 * tight.duality_gap_  # else nothing was stopped early and nothing tested
 
 
 @every_config

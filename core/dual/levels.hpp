@@ -148,6 +148,8 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   std::unique_ptr<RowCache<T>> own;
   Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);
   own.reset();
+  const bool nothing = std::all_of(found.alpha.begin(), found.alpha.end(), [](double a) { return a == 0; });
+  if (nothing) return engine.run(std::move(alpha), {}, found.n_iter);
   if (found.status != Status::solved && found.status != Status::stalled) return scattered(thin, found, n);
   thin.scores(found);
   Start start = start_from(engine, policy, thin, found, n);

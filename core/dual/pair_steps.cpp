@@ -58,7 +58,7 @@ void PairSteps<T>::begin() {
     inverse_[i] = T(1) / std::max(diagonal_[i], T(kTiny));
     set(i, qp.z[i]);
   }
-  n_iter_ = 0, n_clipped_ = 0, last_face_ = 0, idle_ = 0, lost_ = false;
+  n_iter_ = 0, n_clipped_ = 0, last_face_ = 0, idle_ = 0, until_ = 0, lost_ = false;
   next_face_ = kFewSteps + m / 4;
   next_check_ = check_every();
   status_ = Status::interrupted;

@@ -21,7 +21,8 @@ class PairSteps {
 
   void begin();
   // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more`
-  // says no: false. It is solved if no violation exceeds tol >= goal.
+  // says no: false. It is solved if no violation exceeds tol >= goal; from there to the goal it takes no more steps than
+  // before, and some.
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {
@@ -30,9 +31,10 @@ class PairSteps {
       if (n_iter_ >= next_check_) check();
       // Values in float32 are too coarse for a face: those in float64 will do.
       if (lost_ && sizeof(T) < 8 && violation() > tol) return end(Status::stalled);
-      if (idle_ >= kIdle || violation() <= goal || n_iter_ >= max_iter) {
+      const bool worth_it = violation() > tol || n_iter_ < until();
+      if (idle_ >= kIdle || violation() <= goal || n_iter_ >= max_iter || !worth_it) {
         if (!exact_) refresh();
-        const bool solved = violation() <= tol, over = n_iter_ >= max_iter || idle_ >= kIdle;
+        const bool solved = violation() <= tol, over = n_iter_ >= max_iter || idle_ >= kIdle || (solved && !worth_it);
         if (violation() <= goal || (solved && over)) return end(Status::solved);
         if (over) return end(n_iter_ >= max_iter ? Status::max_iter : Status::stalled);
       }
@@ -64,6 +66,11 @@ class PairSteps {
   static constexpr Index kPatience = 64;  // steps between two looks at the clock
   static constexpr int kIdle = 3;
 
+  // The steps at which polishing ends, from the first time that tol was reached on.
+  Index until() {
+    if (until_ == 0) until_ = 2 * n_iter_ + 40 * qp.size() + 400;
+    return until_;
+  }
   Index check_every() const { return 1000 + 10 * qp.size(); }
   void check();
   void try_face(double goal, const std::function<bool()>& more);
@@ -92,6 +99,7 @@ class PairSteps {
   Face<T> face_;
   bool exact_ = false, lost_ = false;  // lost: rounding leaves nothing to gain on a face
   Index n_iter_ = 0, next_check_ = 0, next_face_ = 0, last_face_ = 0;
+  Index until_ = 0;      // 0: tol was not reached yet
   Index n_clipped_ = 0;  // steps since last_face_ that ended at a bound
   double best_ = 0, closest_ = 0;
   int idle_ = 0;

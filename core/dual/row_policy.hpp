@@ -15,7 +15,9 @@ template <class T>
 class RowPolicy {
  public:
   using Value = T;
-  static constexpr Index kSteps = 50;  // in a working set, per row
+  static constexpr Index kSteps = 50;      // in a working set, per row
+  static constexpr Index kPolishing = 50;  // the same in a solved one, besides as many as before
+  static constexpr bool kPolishesAtOnce = false;
 
   RowPolicy(const DualProblem& problem, const KernelBlocks<T>& K, const std::vector<double>& start,
             const Settings& settings, Team& team);

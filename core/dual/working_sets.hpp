@@ -97,7 +97,7 @@ class WorkingSets {
       if (m_ > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
       choose();
       const bool whole = static_cast<Index>(set_positions_.size()) == m_;
-      polished_ = whole && n_ <= kPolished;
+      polished_ = whole && n_ <= kPolished && (violation <= eps || Policy::kPolishesAtOnce);
       advance(polished_ ? std::min(eps, kPolishedTol) : whole ? 0.5 * eps : std::max(0.3 * eps, 0.25 * violation));
     }
     finish();
@@ -400,8 +400,9 @@ class WorkingSets {
     if (q == m_) rows_.active().fetch(span(at), fetched_);
     local_kernel(at);
     policy_.load(at, F_.data(), A_.data());
-    const Index budget =
-        std::min<Index>(set_.max_iter - out_.n_iter, polished_ ? 2000 * q + 20000 : Policy::kSteps * q + 1000);
+    // Polishing takes no more steps than the solution did, and some.
+    const Index budget = std::min<Index>(set_.max_iter - out_.n_iter,
+                                         polished_ ? out_.n_iter + Policy::kPolishing * q : Policy::kSteps * q + 1000);
     const Index steps = policy_.solve(target, budget, [&] { return stop(target); });
     out_.n_iter += steps;
     move(at);

@@ -16,7 +16,9 @@ template <class T>
 class MarginPolicy {
  public:
   using Value = T;
-  static constexpr Index kSteps = 8;  // in a working set, per row
+  static constexpr Index kSteps = 8;         // in a working set, per row
+  static constexpr Index kPolishing = 2100;  // the same in a small problem, solved to rounding
+  static constexpr bool kPolishesAtOnce = true;
 
   MarginPolicy(const MarginProblem& problem, const KernelBlocks<T>& K, const Settings& settings, Team& team);
 
