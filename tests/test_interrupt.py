@@ -89,7 +89,8 @@ def test_time_limit_is_kept():
     begin = time.process_time()
     with pytest.warns(Warning, match="time_limit"):
         model.fit(X, y)
-    assert model.fit_seconds_ > 0.4 and time.process_time() - begin < 1.5
+    # Some of the time is kept for the scores that the objectives need.
+    assert model.fit_seconds_ > 0.2 and time.process_time() - begin < 1.5
 
 
 def test_ctrl_c_before_there_are_coordinates_leaves_the_former_ones():
