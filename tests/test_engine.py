@@ -75,9 +75,9 @@ def test_two_classes_have_one_machine_by_many_names(spread):
 
 def test_a_stop_falls_back_on_a_machine_of_use():
     """Time for some of the levels only: what they have found is returned, with finite objectives for reductions."""
-    X, y = blobs([9000, 8000], 3, seed=7, spread=1.0)
+    X, y = blobs([9000, 8000], 3, seed=7, spread=0.7)
     for model in (PairwiseSVC(1e4, memory="200MB"), OneVsRestSVC(1e4, memory="200MB")):
         with pytest.warns(Warning, match="time_limit"):
             model.set_params(gamma=0.3, tol=1e-6, time_limit=1.0).fit(X, y)
         assert 0 <= model.dual_objective_ <= model.primal_objective_ < np.inf
-        assert model.score(X[::7], y[::7]) > 0.6
+        assert model.score(X[::7], y[::7]) > 0.65

@@ -17,8 +17,9 @@ namespace polymargin {
 constexpr Index kLarge = 8192;   // rows from which on a problem begins with some of them ...
 constexpr Index kHurried = 512;  // ... and where time is limited, so that there is soon a machine of use
 constexpr Index kThinning = 3;   // rows that one of the smaller problem stands for
-constexpr double kBold = 0.5;  // share of the support vectors at their bounds from which on the others are told theirs
-constexpr double kBand = 60;   // times the root of n: rows so near the margin that their place is open
+constexpr double kBold = 0.5;   // share of the support vectors at their bounds from which on the others are told theirs
+constexpr double kBand = 60;    // times the root of n: rows so near the margin that their place is open
+constexpr double kWorse = 1.5;  // times its objective: then the coarse machine is the better one
 constexpr double kCoarseTol = 0.3;  // the scores of some of the rows are not nearer to those of all
 
 // The positions of every third row of each class, and how many rows each of them stands for.
@@ -154,9 +155,10 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   thin.scores(found);
   Start start = start_from(engine, policy, thin, found, n);
   Solution out = engine.run(std::move(start.alpha), std::move(start.active), found.n_iter);
-  // Zero, where all began, is better than a point that was left on the way.
+  // A point that was left on the way may be worse than zero, where all began, and than the coarse machine, whose objective
+  // is an estimate of that of all rows.
   const bool done = out.status == Status::solved || out.status == Status::stalled;
-  if (out.exact && (done || out.dual >= 0)) return out;
+  if (out.exact && (done || (out.dual >= 0 && out.primal <= kWorse * found.primal))) return out;
   found.status = out.status, found.n_iter = out.n_iter;
   return scattered(thin, found, n);
 }

@@ -115,6 +115,7 @@ class WorkingSets {
   static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
+  static constexpr Index kLeft = 4000000;    // scores that are left for the next solve
   static constexpr int kWeighed = 10;        // times that scores made anew may ask for more steps
 
   // --- the start ---
@@ -133,13 +134,31 @@ class WorkingSets {
       stage_tol_ = kFirstTol;
       return;
     }
-    if (!cold) refresh(everything(n_));
+    if (!cold) {
+      from_last();
+      refresh(everything(n_));
+    }
     objective_ = policy_.objective(out_.alpha, out_.gradient);
     watch_.reserve(2);
     if (n_ <= 2 * RowStore<T>::kSample || cold || lost_)
       activate(everything(n_));
     else
       look_at_all(std::vector<char>(n_, 0), RowStore<T>::kSample);
+  }
+
+  // An earlier solve may have left a point with its scores that is nearer than zero.
+  void from_last() {
+    RowCache<T>& last = rows_.all();
+    if (last.point.size() != out_.alpha.size()) return;
+    Index from_zero = 0, from_there = 0;
+    for (std::size_t j = 0; j < out_.alpha.size(); ++j)
+      from_zero += out_.alpha[j] != 0, from_there += out_.alpha[j] != last.point[j];
+    if (2 * from_there < from_zero) reference_ = last.point, out_.gradient = last.scores;
+  }
+  void leave_for_next() {
+    const Index size = n_ * w_;
+    if (n_ > 2 * RowStore<T>::kSample && size <= kLeft)
+      rows_.all().point = out_.alpha, rows_.all().scores = out_.gradient;
   }
 
   static bool is_zero(const std::vector<double>& v) {
@@ -549,6 +568,7 @@ class WorkingSets {
     // What ended no more than the sharpening leaves a solution.
     if (sharper_ < 1 && out_.violation <= eps && out_.status != Status::interrupted) out_.status = Status::solved;
     if (out_.status == Status::solved && out_.violation > eps) out_.status = Status::stalled;
+    leave_for_next();
     policy_.finish(out_);
   }
 

@@ -29,6 +29,9 @@ class RowCache {
     forget();
   }
 
+  // What an earlier solve has left besides rows: a point, and what the kernel makes of it. The caller's; empty at first.
+  std::vector<double> point, scores;
+
   Index capacity() const { return capacity_; }
   // The row at this position if it is kept, else null.
   const T* kept(Index p) const { return slot_[p] < 0 ? nullptr : memory_.get() + slot_[p] * m_; }

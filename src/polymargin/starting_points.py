@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+NEAR = 0.05  # relative change of a sum that few variables can bring about
+
 
 def start(q: Any, begin: np.ndarray | None) -> np.ndarray:
     """A point inside the box: the caller's, else zero (hinge) or the middle (logistic)."""
@@ -28,6 +30,14 @@ def start_with_sums(q: Any, begin: np.ndarray | None, cap: np.ndarray) -> np.nda
         begin[turn] = filled(cap[turn], groups, sums)
         return begin
     a = np.clip(begin, 0, cap)
+    size, total = np.diff(groups), np.add.reduceat(a, groups[:-1])
+    if np.all(np.abs(sums - total) <= NEAR * total):  # what is at a bound knows its place: free variables move first
+        free = (a > 0) & (a < cap)
+        for movable in (free, ~free):
+            missing = sums - np.add.reduceat(a, groups[:-1])
+            grows = np.repeat(missing > 0, size)
+            change = filled(np.where(movable, np.where(grows, cap - a, a), 0.0), groups, np.abs(missing))
+            a = np.clip(np.where(grows, a + change, a - change), 0, cap)
     for _ in range(50):
         total = np.add.reduceat(a, groups[:-1])
         if np.allclose(total, sums, rtol=1e-15, atol=0):
