@@ -109,3 +109,14 @@ def test_core_sets_that_stop_early_report_their_own_primal(seed):
     s = (M * (X @ X.T)) @ a
     primal = a @ s - 2 * est.rho_ + 50.0 * np.sum(np.maximum(est.rho_ - s, 0) ** 2)
     assert est.primal_objective_ == pytest.approx(primal, rel=1e-5)
+
+
+def test_core_vectors_far_from_the_origin_claim_nothing():
+    """Kernel values of 1e12 and objectives of 0.02: the digits that are left do not show whether a fit is solved."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(108, 22)), rng.integers(0, 2, 108)
+    near = CoreVectorSVC(kernel="linear", tol=1e-3, time_limit=20).fit(X, y)
+    assert near.status_ == "solved" and near.duality_gap_ <= near.tol
+    with pytest.warns(ConvergenceWarning):
+        far = CoreVectorSVC(kernel="linear", tol=1e-3, time_limit=20, intercept="regularised").fit(X + 2.6e5, y)
+    assert far.status_ != "solved" and far.duality_gap_ == np.inf

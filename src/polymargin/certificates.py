@@ -57,14 +57,25 @@ def hiding_error(
     k = squares(X, rows, kernel)
     if k is None or not len(k):
         return 0.0
-    squared_B = B.multiply(B) if sp.issparse(B) else B**2
-    error = EPS * np.sqrt(k * float(np.max(squared_B @ k, initial=0.0)))
+    lengths = B.multiply(B) @ k if sp.issparse(B) else np.einsum("cj,cj,j->c", B, B, k)
+    error = EPS * np.sqrt(k * float(np.max(lengths, initial=0.0)))
+    if not hides(error, slopes, squared, size):
+        return 0.0
     slopes = slopes * (np.asarray(abs(B).sum(axis=0)).ravel() > 0)  # rows without a coefficient have no loss
     if W is not None and hides(error, slopes, squared, size):
         longest = np.abs(W).max(axis=0)
         for at in range(0, len(rows), BLOCK):
             error[at : at + BLOCK] = EPS * (abs(X[rows[at : at + BLOCK]]) @ longest)
     return float(error.max()) if hides(error, slopes, squared, size) else 0.0
+
+
+def core_error(X: Any, kernel: dict[str, Any], alpha: np.ndarray, size: float) -> float:
+    """The same of a core vector machine with the coefficients alpha, which add up to one."""
+    k = squares(X, np.arange(len(alpha)), kernel)
+    if k is None or not len(k):
+        return 0.0
+    error = EPS * float(np.sqrt(k.max() * (k @ alpha**2)))
+    return error if error > MOST * size else 0.0
 
 
 def joint_error(

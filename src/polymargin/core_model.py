@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize as to_unit_length
 
 from . import _core, kernels
+from .certificates import claim_less, core_error
 from .checks import BOOL, KERNEL, NONE, POSITIVE, RUN, Name, Number, check_parameters
 from .core_search import Form, Rows
 from .core_set import Growth
@@ -125,6 +126,9 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         self._set_prototypes(
             None if given else core.X[order], np.arange(len(order)), y, alpha, self._intercepts(y, alpha)
         )
+        if not given and not self.normalize:
+            record = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
+            claim_less(self, core_error(core.X[order], record, alpha, abs(self.primal_objective_)))
         self.support_ = core.index[order] if numbers is None else numbers[core.index[order]]
         self.core_indices_, self.n_seen_ = self.support_, self.shape_fit_[0]
         self.n_support_ = np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=len(self.classes_)).astype(np.int32)
