@@ -73,12 +73,13 @@ def solve(objective, constraints):
     problem = cp.Problem(objective, constraints)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
-        for tol in (1e-11, 1e-10, 1e-9):
+        for tol, scaled in ((1e-11, True), (1e-11, False), (1e-9, True), (1e-9, False), (1e-8, False)):
+            accuracy = dict(tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
             try:
-                problem.solve(solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol, max_iter=500)
+                problem.solve(solver=cp.CLARABEL, max_iter=500, equilibrate_enable=scaled, **accuracy)
                 break
             except cp.error.SolverError:
-                if tol == 1e-9:
+                if tol == 1e-8:
                     raise
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise RuntimeError(f"the reference solver ended with {problem.status!r}")
