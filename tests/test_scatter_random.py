@@ -55,8 +55,8 @@ def problems(draw, form, intercept, seed):
 def solve_both(est, X, y, w):
     """The problem and its optimum by the conic solver.
 
-    A draw is dropped where the solver fails or its own two answers differ, and where a nu form has no margin (overlapping
-    classes, rho = 0): a tolerance relative to rho has no meaning there.
+    A draw is dropped where the solver fails or its own two answers differ, and where a nu form has no margin
+    (overlapping classes, rho = 0): a tolerance relative to rho has no meaning there.
     """
     p = problem(est, X, y, w)
     try:
