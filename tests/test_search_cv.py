@@ -388,4 +388,5 @@ def test_nothing_is_warned_about():
     X, y = iris()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        KernelSearchCV(OneVsRestSVC(), C=[1.0], gamma=[0.1]).fit(X, y)
+        search = KernelSearchCV(OneVsRestSVC(), C=[1.0], gamma=[0.1]).fit(X, y)
+    assert search.best_score_ > 0.9
