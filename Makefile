@@ -17,7 +17,7 @@ help:
 	@echo "make test-clang    some tests with the core built by Clang"
 	@echo "make test-sanitized   some tests with a core that looks for memory errors and undefined behavior"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
-	@echo "make lint     check style and formatting          make format   mend them"
+	@echo "make lint     check style, formatting and types   make format   fix the first two"
 	@echo "make clean    remove the environment and all that was built"
 
 demo: $(VENV)/built $(VENV)/extra-report
@@ -32,7 +32,7 @@ test-matrix: $(VENV)/built $(VENV)/extra-test
 # What leans on other packages; docs/deploy.md is about an extra. Old packages meet new ones here, and their deprecations are not ours.
 test-oldest: $(VENV)/oldest/built
 	$(VENV)/oldest/bin/python -m pytest -n 2 -p no:cacheprovider -W ignore::DeprecationWarning \
-	  tests/test_manifold.py tests/test_grnn.py tests/test_readme.py tests/test_displays.py -k 'not demo and not deploy' $(ARGS)
+	  tests/manifold/test_manifold.py tests/smoothing/test_grnn.py tests/test_readme.py tests/inspection/test_displays.py -k 'not demo and not deploy' $(ARGS)
 
 test-clang: $(VENV)/clang/built $(VENV)/extra-test
 	@PYTHON=$(PY) PYTHONPATH=$(CURDIR)/$(VENV)/clang ROWS=CXX=clang++ .ci/matrix $(ARGS)
@@ -42,15 +42,16 @@ test-sanitized: $(VENV)/sanitized/built $(VENV)/extra-test
 	LD_PRELOAD="$$($(GXX) -print-file-name=libasan.so) $$($(GXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  PYTHONPATH=$(CURDIR)/$(VENV)/sanitized $(PY) -m pytest -n 2 -p no:cacheprovider \
-	  tests/test_core_arguments.py tests/test_faces.py tests/test_kernel_core.py tests/test_bad_input.py tests/test_kesler_solvers.py \
-	  tests/test_scatter.py tests/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
+	  tests/core/test_core_arguments.py tests/core/test_faces.py tests/core/test_kernel_core.py tests/fitting/test_bad_input.py tests/training/test_kesler_solvers.py \
+	  tests/training/test_scatter.py tests/reductions/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
 
 bench: $(VENV)/built $(VENV)/extra-bench
 	$(PY) -m benchmarks.run $(ARGS)
 
-lint: $(VENV)/extra-lint
+lint: $(VENV)/built $(VENV)/extra-lint
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(PY) -m mypy
 	$(VENV)/bin/clang-format --dry-run -Werror core/*/*.?pp core/*/*.inl
 
 format: $(VENV)/extra-lint
@@ -59,7 +60,7 @@ format: $(VENV)/extra-lint
 	$(VENV)/bin/clang-format -i core/*/*.?pp core/*/*.inl
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call need,command that must succeed,what is said when it does not)

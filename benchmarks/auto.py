@@ -6,7 +6,7 @@ within half a point of it on every set, on average not below it, and faster.
 
 A set without official test rows is split five times or more, 30 % of every class for the test, until 500 rows were
 tested, so that one row does not decide; the table has the mean of the differences and the standard deviation of that
-mean. `--seed 100` numbers the splits from 100, so that all rows are drawn anew: official test rows are then mixed with
+mean. `--seed 100` numbers the splits from 100, so that all rows are drawn again: official test rows are then mixed with
 the others and as many are drawn again. On sets with many rows the search takes hours or days. There the column `peer`
 says what was done instead:
 
@@ -17,7 +17,7 @@ says what was done instead:
     equal scores, m     the same, choice and times on m training rows (the same share of every class), the times
     rows                multiplied by (n / m)^2 as kernel values are, and PairwiseSVC fitted on all rows in SVC's place
 
-Results are written as they come; a run that is started again with the same --out goes on where the last one ended. A
+Results are written as they come; a run that is started again with the same --out continues where the last one ended. A
 time is nan where the machine was too busy to take one.
 """
 

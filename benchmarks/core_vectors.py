@@ -175,7 +175,7 @@ def paper(_):
     rows = []
     for name, n, n_test, seed in (("synth1", 100_000, 25_000, 3), ("synth2", 1_000_000, 200_000, 4)):
         data = gaussians(n, n_test, seed)
-        for code, intercept in (("simplex", "none"), ("printed", "regularised")):
+        for code, intercept in (("simplex", "none"), ("printed", "regularized")):
             core, seconds, accuracy = PRINTED[name]
             note = f"printed: {core} core vectors, {seconds} s, {accuracy} %"
             rows.append(ours("paper", name, data, note, code=code, intercept=intercept, **PAPER[name])[0])
@@ -183,7 +183,7 @@ def paper(_):
         core, seconds, accuracy = PRINTED["kddcup99"]
         note = f"printed (4,898,431 rows): {core} core vectors, {seconds} s, {accuracy} %"
         data = real("kddcup99_10pct")
-        for code, intercept in (("simplex", "none"), ("printed", "regularised")):
+        for code, intercept in (("simplex", "none"), ("printed", "regularized")):
             rows.append(ours("paper", "kddcup99", data, note, code=code, intercept=intercept, **PAPER["kddcup99"])[0])
         for name, gamma in (("shuttle", 1.0), ("mnist", 0.02)):
             rows.append(ours("paper", name, real(name), nu=9e-3, epsilon=1e-3, gamma=gamma)[0])

@@ -6,14 +6,14 @@ one range per feature. A set without official test rows gives up 30 % of each cl
 
 Artificial sets, after Jenssen et al. (2012), "Experiment on Controlled Artificial Data":
 
-    circle-T    T Gaussians evenly on a circle, neighbouring centres 1 apart, 5 training and 5 test points per class.
+    circle-T    T Gaussians evenly on a circle, neighboring centers 1 apart, 5 training and 5 test points per class.
                 The standard deviation, 0.35, is the one at which the error is near the paper's 14 to 24 % (the paper
                 does not print it).
     tight-T     the same with standard deviation 0.2 (error near 2 %).
     checker-T   T fields of a checker board, side 1, one class each, 10 training and 10 test points per class, uniform
-                on the field enlarged by 0.125 on every side, so that neighbours overlap (error near the paper's 40 %).
+                on the field enlarged by 0.125 on every side, so that neighbors overlap (error near the paper's 40 %).
     rows-T      10,000 training rows that do not depend on T: 1,000 Gaussian clusters in 8 dimensions, cluster c
-                labelled c mod T. For the cost of a step as the number of classes grows.
+                labeled c mod T. For the cost of a step as the number of classes grows.
 
     text-T      100,000 training and 10,000 test documents over 50,000 words, about 50 distinct words each, CSR. Words
                 follow Zipf's law; each class has a topic of 2,000 words, from which a document draws a share that

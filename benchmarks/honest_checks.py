@@ -242,9 +242,9 @@ class Checks:
         """What the model returns in the place of the scores by the definition."""
         model, X = self.model, self.problem.X
         if self.problem.estimator == "PairwiseSVC":
-            return model.pair_decisions_(X)
+            return model.pair_decision_function(X)
         if self.problem.estimator == "OutputCodeSVC":
-            return model.code_decisions_(X)
+            return model.code_decision_function(X)
         if self.p.get("scheme") == "pairwise" and self.f.T > 2:
             return None
         return model.decision_function(X)

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 MANY = 1000  # rows beyond which plain float64 is used if rows are near the origin
+LOWEST = float(np.exp(-35))  # of the box; three roundings of it
 SIGMAS = 8.0  # rounding errors add up like independent ones; so many standard deviations
 
 
@@ -61,7 +62,7 @@ def facts(problem, model):
     f.on = np.flatnonzero(weight > 0)
     rows = np.asarray(problem.rows)
     if p.get("normalize"):
-        rows = normalize(rows)
+        rows = unit_rows(problem.X, rows)
     far = problem.recipe["shift"] is not None
     f.real = np.longdouble if n <= MANY or far else np.float64
     kernel, name = p.get("kernel", "linear"), problem.recipe["kernel"]
@@ -104,14 +105,29 @@ def facts(problem, model):
     return f
 
 
+def unit_rows(X, rows):
+    """Rows at unit length as they are stored: in the type of X, so that each differs from x / |x| by its roundings.
+
+    Kernel values of such rows change by as much as those of any float32 rows do when these are rounded from float64:
+    the model is one of the rounded rows. How their lengths are summed up depends on the form of storage.
+    """
+    unit = normalize(X)
+    unit = unit.toarray() if sp.issparse(unit) else unit
+    length = np.sqrt((rows.astype(np.longdouble) ** 2).sum(axis=1))[:, None]
+    off = np.abs(unit - rows / np.where(length > 0, length, 1)).max(initial=0)
+    if off > (4 + np.sqrt(rows.shape[1])) * np.finfo(unit.dtype).eps:  # of the sum, its root and the quotient
+        raise ValueError(f"unit rows are off by {off:.2g}")
+    return unit
+
+
 def indefinite(K, zero_sums):
-    """Whether a'Ka < 0 for some a (that sums to zero), beyond rounding of the eigenvalues."""
+    """Whether a'Ka < 0 for some a (that sums to zero), beyond rounding of eigenvalues, some eps of a norm of K."""
     K = np.asarray(K, dtype=float)
+    error = 4 * np.finfo(float).eps * len(K) * np.abs(K).max()
     if zero_sums:
         K = K - K.mean(axis=0)
         K = K - K.mean(axis=1)[:, None]
-    values = np.linalg.eigvalsh((K + K.T) / 2)
-    return bool(values[0] < -1e-13 * len(K) * np.abs(values).max())
+    return bool(np.linalg.eigvalsh((K + K.T) / 2)[0] < -error)
 
 
 def has_no_minimum(problem):
@@ -230,7 +246,9 @@ class Scatter:
         elif self.loss == "logistic":  # the logit of a float64 close to u says nothing any more
             inside = (a > 0) & (a < u * (1 - 1e-7))
             g = g + np.log(np.where(inside, a, 1) / np.where(inside, u - a, 1))
-            up = low = inside
+            # Below three roundings of u a variable is at its bound, as above. What going on to zero gains, at most a g,
+            # is not lost sight of: it is part of the gap, which is compared with the claimed one.
+            up, low = inside, inside & (a > LOWEST * u)
         else:
             up, low = a < u * (1 - 1e-9), a > 1e-9 * u
         return float(max((-g[up]).max(initial=0), g[low].max(initial=0))) / max(self.unit, 1e-300)

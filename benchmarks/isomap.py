@@ -1,11 +1,11 @@
 """Supervised Isomap, paper 5: python -m benchmarks.isomap [toy isolet isolet-all control reach mnist] [--out file]
 
     toy, isolet   table 2 of Silva and Ribeiro (2009): 300 rows to 10 dimensions, 2,500 balanced rows to 200 (means of
-                  five draws), with the printed figures, and beside them the nearest neighbour and tuned linear and RBF
+                  five draws), with the printed figures, and beside them the nearest neighbor and tuned linear and RBF
                   machines on the features themselves
     isolet-all    the same on all 6,238 training rows (with landmarks)
     control       real and shuffled labels: training and held-out accuracy
-    reach         all of ISOLET against scikit-learn's Isomap at the same neighbours: exact, and with landmarks
+    reach         all of ISOLET against scikit-learn's Isomap at the same neighbors: exact, and with landmarks
     mnist         60,000 x 784 with landmarks: seconds and memory
 
 Errors are percentages of the test rows: of all rows; averaged over classes, (false positives + false negatives) / rows;
@@ -31,8 +31,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_sp
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from polymargin import EmbeddingDisplay, JointSVC, KernelSearchCV, PairwiseSVC, StructuredSVC, SupervisedIsomap, scaling
+from polymargin import EmbeddingDisplay, JointSVC, KernelSearchCV, PairwiseSVC, StructuredSVC, SupervisedIsomap
 from polymargin.datasets import DatasetNotFound, load
+from polymargin.manifold import classical_scaling as scaling
 from polymargin.papers.isomap import DIMENSIONS as PAPER_DIMENSIONS
 from polymargin.papers.isomap import DRAWS
 from polymargin.papers.isomap import rows as balanced
@@ -105,7 +106,7 @@ def machines(m, X):
             SupervisedIsomap(n_components=m, spread=0.95, offset="inside"), StructuredSVC()
         ),
         "framework, spread auto": make_pipeline(SupervisedIsomap(n_components=m), StructuredSVC()),
-        "nearest neighbour": KNeighborsClassifier(1),
+        "nearest neighbor": KNeighborsClassifier(1),
         "linear, tuned": GridSearchCV(StructuredSVC(), {"C": [0.001, 0.01, 0.1, 1.0]}, cv=folds, refit=False),
         "one-vs-one RBF, tuned": KernelSearchCV(PairwiseSVC(), **rbf),
         "crammer-singer RBF, tuned": KernelSearchCV(JointSVC("crammer-singer"), **rbf),

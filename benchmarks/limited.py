@@ -11,7 +11,7 @@ import sys
 import time
 
 from polymargin import _core
-from polymargin.resources import threads
+from polymargin.fitting.resources import threads
 
 from .run import machine, reports
 

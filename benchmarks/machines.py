@@ -4,7 +4,7 @@ Every machine is treated alike. C and gamma are the best of one small grid by th
 training rows (on 450 of them where there are more; ties go to the smaller C, then to the smaller gamma); the machine is
 then trained on all training rows, timed, and its accuracy counted on the test rows. gamma is a multiple of the one that
 `gamma="scale"` means. The peer is scikit-learn's SVC, one-versus-one. A fit that is stopped after five seconds counts
-with the model it has by then, and its time is marked. Run nothing else meanwhile, or measure the times afterwards with
+with the model it has by then, and its time is marked. Run nothing else meanwhile, or measure the times afterward with
 `--again results.csv`, which takes C and gamma from that file.
 """
 

@@ -9,7 +9,7 @@ A solver is asked to fit the training rows and to predict the test rows. Measure
     gap                             certified relative duality gap, where the solver reports one
 
 A ratio always compares two rows of one run: peer's fit seconds / ours, our rows per second / the peer's. Above 1 is in
-our favour. It is only a claim when our accuracy is not below the peer's, so every ratio is shown with both accuracies.
+our favor. It is only a claim when our accuracy is not below the peer's, so every ratio is shown with both accuracies.
 """
 
 import statistics

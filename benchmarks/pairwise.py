@@ -12,8 +12,8 @@ kernel matrix of some of the rows: half of the matrix, or the rows of the suppor
 
     digits, letter, pendigits, usps, mnist10k, mnist     real sets, scaled as in datasets.py; mnist10k has the first
                   10,000 rows
-    classes       20,000 rows, 50 features, ten classes of make_classification (20 informative features), standardised
-    gaussians     100,000 rows of ten Gaussians in 5 dimensions, centres 6 from the origin
+    classes       20,000 rows, 50 features, ten classes of make_classification (20 informative features), standardized
+    gaussians     100,000 rows of ten Gaussians in 5 dimensions, centers 6 from the origin
     circle        1,000 classes on a circle, 5 rows each
 """
 
@@ -54,10 +54,10 @@ def classes():
 
 def gaussians():
     rng = np.random.default_rng(3)
-    centres = rng.standard_normal((10, 5))
-    centres *= 6 / np.linalg.norm(centres, axis=1, keepdims=True)
+    centers = rng.standard_normal((10, 5))
+    centers *= 6 / np.linalg.norm(centers, axis=1, keepdims=True)
     y = rng.integers(10, size=125_000)
-    X = centres[y] + rng.standard_normal((len(y), 5))
+    X = centers[y] + rng.standard_normal((len(y), 5))
     return datasets.Dataset("gaussians", X[:100_000], y[:100_000], X[100_000:], y[100_000:])
 
 
@@ -182,7 +182,7 @@ FIELDS = (
 def floor_seconds(D, gamma, n_support):
     """Seconds of min(n^2 / 2, n_support n) kernel values at the rate of the core, all threads."""
     from polymargin import _core
-    from polymargin.resources import threads
+    from polymargin.fitting.resources import threads
 
     X = np.ascontiguousarray(D.X_train, dtype=np.float32)
     n = len(X)

@@ -125,7 +125,9 @@ def toy(table, trials=100):
         half = np.random.default_rng(trial).permutation(300)[:150]
         low, high = X[half].min(axis=0), X[half].max(axis=0)
         Z = 2 * (X[half] - low) / (high - low) - 1
-        search = RadiusMarginSearch(JointSVC(C=10), kernel="ellipsoidal", criterion="II", cv=None, refit=False)
+        search = RadiusMarginSearch(
+            JointSVC("scatter", C=10), kernel="ellipsoidal", criterion="II", cv=None, refit=False
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             right += set(search.fit(Z, label[half]).ranking_[:2]) == {1, 2}

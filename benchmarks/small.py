@@ -1,6 +1,6 @@
-"""Fits and predictions of some hundred rows, against SVC: python -m benchmarks.small [names...] [--runs N]
+"""Fits and predictions of a few hundred rows, against SVC: python -m benchmarks.small [names...] [--runs N]
 
-Here checks, threads and questions to the system take longer than the mathematics. Standardised rows, C = 1, gamma = 1/d
+Here checks, threads and system queries take longer than the mathematics. Standardized rows, C = 1, gamma = 1/d
 and C = 100, gamma = 0.3/d; medians of many runs, ours and SVC's by turns, in microseconds of processor and of wall
 time. `x` is SVC's time over ours.
 """

@@ -2,7 +2,7 @@
 
 rates     GFLOP/s of blocks of kernel values, 5 to 2,000 features, float32 and float64, one thread: the linear kernel
           beside NumPy's product of the same matrices, and the RBF kernel, whose exp and norms count as no operations.
-predict   Seconds of `predict`: PairwiseSVC, sklearnex's SVC in float32 and scikit-learn's SVC on standardised rows,
+predict   Seconds of `predict`: PairwiseSVC, sklearnex's SVC in float32 and scikit-learn's SVC on standardized rows,
           C = 1, gamma = 1/d and C = 100, gamma = 0.3/d, at most 15,000 training rows. `x` is the better peer's time
           over ours.
 
@@ -64,7 +64,7 @@ def rates(console):
     console.print(table)
 
 
-def standardised(name):
+def standardized(name):
     D = datasets.load(name)
     X, y = D.X_train[:MOST].astype(float), D.y_train[:MOST]
     Z = X if D.X_test is None else D.X_test.astype(float)
@@ -89,7 +89,7 @@ def predict(console, names):
     for column in ("set", "rows", "C", "SVs", "type", "ours", "oneDAL", "scikit-learn", "x"):
         table.add_column(column, justify="right")
     for name in names or SETS:
-        X, Z, y = standardised(name)
+        X, Z, y = standardized(name)
         for C, share in PARAMETERS:
             gamma = share / X.shape[1]
             model = PairwiseSVC(C, gamma=gamma).fit(X, y)

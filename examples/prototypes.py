@@ -13,20 +13,20 @@ import numpy as np
 from polymargin import JointSVC, PrototypeDisplay
 
 
-def clouds(centres, seed, n=40):
+def clouds(centers, seed, n=40):
     rng = np.random.default_rng(seed)
-    y = np.repeat(np.arange(len(centres)), n)
-    return np.asarray(centres, float)[y] + 0.45 * rng.normal(size=(len(y), 2)), y
+    y = np.repeat(np.arange(len(centers)), n)
+    return np.asarray(centers, float)[y] + 0.45 * rng.normal(size=(len(y), 2)), y
 
 
 def main(out="prototypes.png"):
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
     X, y = clouds([(0, 0), (3, 0), (1.5, 2.6)], seed=0)
-    model = JointSVC(kernel="linear", nu=0.05, intercept="exact").fit(X, y)
+    model = JointSVC("scatter", kernel="linear", nu=0.05, intercept="exact").fit(X, y)
     plane = PrototypeDisplay.from_estimator(model, X, y, ax=left)
     left.set_title("linear kernel")
     X, y = clouds([(-3, 0), (-1, 0), (1, 0), (3, 0)], seed=1)
-    line = PrototypeDisplay.from_estimator(JointSVC(nu=0.05, gamma=0.5).fit(X, y), X, y, ax=right)
+    line = PrototypeDisplay.from_estimator(JointSVC("scatter", nu=0.05, gamma=0.5).fit(X, y), X, y, ax=right)
     right.set_title("RBF kernel, four classes that lie on a line")
     figure.savefig(out)
     return plane, line

@@ -31,7 +31,7 @@ def digits(folder=None):
 
 def main(out="sensitivity_digits.png"):
     X, y, shape = digits()
-    model = JointSVC(C=10).fit(X, y)
+    model = JointSVC("scatter", C=10).fit(X, y)
     print(f"{len(y)} images, {len(model.support_)} support vectors, accuracy {model.score(X, y):.4f}")
     pictures = {
         "": SensitivityDisplay.from_estimator(model, X, of="mean", image_shape=shape),

@@ -12,7 +12,7 @@ import numpy as np
 from polymargin import JointSVC, SensitivityDisplay
 
 NAMES = [f"dim {j + 1}" for j in range(5)]
-COLOURS = ("#0072B2", "#E69F00", "#009E73")
+COLORS = ("#0072B2", "#E69F00", "#009E73")
 
 
 def toy(seed):
@@ -28,7 +28,7 @@ def draw_rows(X, y):
     """Figure 16: the 300 values of every dimension, row by row."""
     figure, panels = plt.subplots(5, 1, figsize=(6, 6.5), sharex=True, layout="constrained")
     for panel, values, name in zip(panels, X.T, NAMES, strict=True):
-        panel.scatter(np.arange(len(y)), values, c=[COLOURS[c] for c in y], s=5)
+        panel.scatter(np.arange(len(y)), values, c=[COLORS[c] for c in y], s=5)
         panel.set_ylabel(name)
     panels[0].set_title("five dimensions, of which the first three tell the classes apart")
     panels[-1].set_xlabel("row: 100 of each class")
@@ -37,7 +37,7 @@ def draw_rows(X, y):
 
 def main(out="sensitivity_toy.png"):
     X, y = toy(seed=0)
-    model = JointSVC(C=10, gamma=0.1).fit(X, y)
+    model = JointSVC("scatter", C=10, gamma=0.1).fit(X, y)
     print("accuracy on new rows:", model.score(*toy(seed=1)))
     display = SensitivityDisplay.from_estimator(model, X, of="mean", feature_names=NAMES)
     each = SensitivityDisplay.from_estimator(model, X, y, feature_names=NAMES)

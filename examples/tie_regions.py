@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap
 
-COLOURS = ListedColormap(["#8fb8de", "#f2b880", "#a8cf9f", "#d9a3b8", "#c3b1e1"])
+COLORS = ListedColormap(["#8fb8de", "#f2b880", "#a8cf9f", "#d9a3b8", "#c3b1e1"])
 DARK = ["#1f4e79", "#a85b00", "#2f6b2a", "#8a2f55", "#55408c"]
 SIDE, STEPS = 2.1, 500
 
@@ -28,9 +28,9 @@ def five_classes(seed=2):
     rng = np.random.default_rng(seed)
     angle = 2 * np.pi * np.arange(5) / 5 + 0.3
     y = np.repeat(np.arange(5), 30)
-    centre = np.column_stack([np.cos(angle), np.sin(angle)])[y]
+    center = np.column_stack([np.cos(angle), np.sin(angle)])[y]
     along = np.column_stack([-np.sin(angle + 0.6), np.cos(angle + 0.6)])[y]
-    X = centre + 0.15 * rng.standard_normal((len(y), 2)) + 0.6 * rng.standard_normal((len(y), 1)) * along
+    X = center + 0.15 * rng.standard_normal((len(y), 2)) + 0.6 * rng.standard_normal((len(y), 1)) * along
     return X, y
 
 
@@ -59,7 +59,7 @@ def main():
     )
     for panel, model, title in zip(panels, (pairs, joint), titles, strict=True):
         regions = model.predict(Z).reshape(STEPS, STEPS)
-        panel.imshow(regions, origin="lower", extent=[-SIDE, SIDE] * 2, cmap=COLOURS, vmin=0, vmax=4, alpha=0.75)
+        panel.imshow(regions, origin="lower", extent=[-SIDE, SIDE] * 2, cmap=COLORS, vmin=0, vmax=4, alpha=0.75)
         if model is pairs:
             panel.contourf(axis, axis, tied, levels=[0.5, 1.5], colors="white")
             panel.contourf(axis, axis, tied, levels=[0.5, 1.5], colors="none", hatches=["////"])

@@ -37,7 +37,7 @@ def core_optimum(Q):
 
 
 def ball_optimum(K, ridge=0.0):
-    """R^2 of the ball (less the slack's part), and the centre's coefficients."""
+    """R^2 of the ball (less the slack's part), and the center's coefficients."""
     F = factor(K + ridge * np.eye(len(K)))
     a = cp.Variable(len(K), nonneg=True)
     value = solve(cp.Maximize(np.diag(K) @ a - cp.sum_squares(F.T @ a)), [cp.sum(a) == 1])
@@ -45,7 +45,7 @@ def ball_optimum(K, ridge=0.0):
 
 
 def core_primal(a, Q, ridge, weight=None):
-    """The primal at the model a, minimised over rho by a line search."""
+    """The primal at the model a, minimized over rho by a line search."""
     r = ridge / (np.ones(len(a)) if weight is None else weight)
     s = Q @ a - r * a
 

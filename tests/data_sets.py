@@ -42,7 +42,7 @@ def digits200():
 
 
 def blobs(n_per_class, d, seed, spread=0.6):
-    """Gaussian classes of the given sizes around random centres of norm about sqrt(d), rows shuffled."""
+    """Gaussian classes of the given sizes around random centers of norm about sqrt(d), rows shuffled."""
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(len(n_per_class)), n_per_class)
     X = rng.normal(size=(len(n_per_class), d))[y] + spread * rng.normal(size=(len(y), d))

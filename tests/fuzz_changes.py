@@ -17,7 +17,7 @@ BOMB = 1 << 27  # bytes that some kilobytes unfold to
 NUMBERS = [0, 1, -1, 2, 3, 7, 255, 2**31 - 1, 2**31, 2**40, 2**61, 2**62, 2**63, 10**30, 10**400, -(10**30),
            0.5, 2.5, -0.25, -1e-300, 5e-324, 1e-300, 1e16, 1e150, 1e200, 1e308, True, False, None]  # fmt: skip
 WORDS = ["", "auto", "rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed", "gaussian", "kesler",
-         "scatter", "squared_hinge", "logistic", "exact", "regularised", "none", "pairwise", "joint", "dag", "512MB",
+         "scatter", "squared_hinge", "logistic", "exact", "regularized", "none", "pairwise", "joint", "dag", "512MB",
          "1e999GB", "0MB", "-1", "nan", "9" * 400 + "TB", "solved", "float32", "float16", "\0", "\ud800", "é" * 300,
          "accuracy", "roc_auc", "passthrough", "JointSVC", "balanced", "mean", "scale", "silverman"]  # fmt: skip
 DTYPES = ["<f8", "<f4", "<f2", "<i8", "<i4", "|i1", "|u1", "|b1", ">f8", "<U3", "<U9999", "<c16", "<M8[s]", "|O", "|V8",

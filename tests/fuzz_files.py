@@ -54,11 +54,11 @@ def write_models(folder: Path) -> None:
     models = [
         *(pm.JointSVC(machine).fit(X, y) for machine in ("scatter", "kesler", "crammer-singer", "llw", "ovr")),
         pm.JointSVC("scatter", nu=0.2).fit(X, words),
-        pm.JointSVC(kernel="linear").fit(X, words.astype(object)),
-        pm.JointSVC(kernel="poly", coef0=1.0).fit(sp.csr_array(X), y),
-        pm.JointSVC(kernel="laplacian", gamma=0.1).fit(frame, words),
-        pm.JointSVC(kernel="sigmoid", gamma=0.01).fit(X.astype(np.float32), y > 0),
-        pm.JointSVC(gamma=[0.1, 0.2, 0.0, 0.3], class_weight={0: 2.0, 1: 1.0, 2: 1.0}).fit(X, y),
+        pm.JointSVC("scatter", kernel="linear").fit(X, words.astype(object)),
+        pm.JointSVC("scatter", kernel="poly", coef0=1.0).fit(sp.csr_array(X), y),
+        pm.JointSVC("scatter", kernel="laplacian", gamma=0.1).fit(frame, words),
+        pm.JointSVC("scatter", kernel="sigmoid", gamma=0.01).fit(X.astype(np.float32), y > 0),
+        pm.JointSVC("scatter", gamma=[0.1, 0.2, 0.0, 0.3], class_weight={0: 2.0, 1: 1.0, 2: 1.0}).fit(X, y),
         pm.PairwiseSVC().fit(X, words),
         pm.PairwiseSVC(decision="dag", kernel="linear").fit(X, y),
         pm.OneVsRestSVC(kernel="cosine").fit(X, y),
@@ -72,10 +72,10 @@ def write_models(folder: Path) -> None:
         pm.SupervisedIsomap(n_neighbors=5).fit(X, y),
         pm.KernelDensityNB().fit(X, words),
         pm.AutoSVC(C=1.0, gamma=0.3).fit(table, words),
-        make_pipeline(StandardScaler(), pm.JointSVC()).fit(X, y),
-        make_pipeline(MinMaxScaler((-1, 1)), MaxAbsScaler(), "passthrough", pm.JointSVC()).fit(X, y),
+        make_pipeline(StandardScaler(), pm.JointSVC("scatter")).fit(X, y),
+        make_pipeline(MinMaxScaler((-1, 1)), MaxAbsScaler(), "passthrough", pm.JointSVC("scatter")).fit(X, y),
         pm.KernelSearchCV(pair, C=[1.0, 10.0], gamma=[0.1, 1.0], cv=3).fit(X, y),
-        pm.RadiusMarginSearch(pm.JointSVC(), max_iter=5).fit(X, y),
+        pm.RadiusMarginSearch(pm.JointSVC("scatter"), max_iter=5).fit(X, y),
     ]
     for k, model in enumerate(models):
         pm.save_model(model, folder / f"{k:02d}-{type(model).__name__}.pm")
@@ -133,7 +133,7 @@ def try_model(path: Path, mmap: bool) -> str | None:
     except ValueError as error:
         if lack_of_memory(error):
             return "out of memory"
-        return None if str(error).startswith(f"{path} expected a") else f"{type(error).__name__}: {error}"
+        return None if str(error).startswith(f"{path}: expected a") else f"{type(error).__name__}: {error}"
     X = training_data()[0]
     names = getattr(model, "feature_names_in_", None)
     if hasattr(model, "encoder_") or (names is not None and len(names) <= 1000):
@@ -162,7 +162,7 @@ def try_model(path: Path, mmap: bool) -> str | None:
 
 
 def try_table(path: Path, target: str | None) -> str | None:
-    from polymargin.readers import ReadError, read
+    from polymargin.files.readers import ReadError, read
 
     try:
         X, y = read(path, target)
@@ -177,7 +177,7 @@ def try_table(path: Path, target: str | None) -> str | None:
 
 def work(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path | None) -> None:
     """Try the changes first ... last - 1, and print {"at": k, "found": ...} for each that fails, then DONE."""
-    import polymargin.readers  # noqa: F401
+    import polymargin.files.readers  # noqa: F401
 
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -220,7 +220,7 @@ def work(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path |
 
 
 def run(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path | None) -> list[dict]:
-    """All findings among the changes first ... last - 1; a worker that dies is one, and another goes on behind it."""
+    """All findings among the changes first ... last - 1; a worker that dies is one, and another continues after it."""
     found = []
     while first < last:
         command = [sys.executable, __file__, "--worker", kind, "--folder", str(folder), "--seed", str(seed)]

@@ -1,6 +1,6 @@
 """Reference solutions of the machines with a margin per class: primals as the papers print them, by a conic solver.
 
-With scores f_c(x) = <w_c, phi(x)> (regularised intercept: K + 1 takes the place of K), margins m_ic for every example i
+With scores f_c(x) = <w_c, phi(x)> (regularized intercept: K + 1 takes the place of K), margins m_ic for every example i
 and class c, slacks xi_ic = max(0, target - m_ic) and weights u_i = C w_i:
 
     min  1/2 sum_c ||w_c||^2 + sum_i u_i loss_i
@@ -34,9 +34,9 @@ class Joint:
     """One problem of the module's docstring. K is the plain Gram matrix, y 0 .. T-1; all weights are positive."""
 
     def __init__(self, machine, K, y, *, loss="hinge", C=1.0, intercept="none", weights=None):
-        self.own, self.centred, target, self.largest, self.square = TABLE[machine]
+        self.own, self.centered, target, self.largest, self.square = TABLE[machine]
         self.y, self.T, self.squared = np.asarray(y), int(np.max(y)) + 1, loss == "squared_hinge"
-        self.K = np.asarray(K, float) + (intercept == "regularised")
+        self.K = np.asarray(K, float) + (intercept == "regularized")
         self.u = C * (np.ones(len(self.y)) if weights is None else np.asarray(weights, float))
         self.E = np.eye(self.T)[self.y]
         self.target = None if target is None else target(self.T)
@@ -62,7 +62,7 @@ class Joint:
             loss = self.u @ cp.max(xi, axis=1)
         else:
             loss = self.u @ cp.sum(self.square * cp.square(xi) if self.squared else xi, axis=1)
-        rules = [cp.sum(W, axis=0) == 0] if self.centred else []
+        rules = [cp.sum(W, axis=0) == 0] if self.centered else []
         value = solve(cp.Minimize(cp.sum_squares(W) / 2 + loss), rules)
         return Optimum(value, scores=G @ W.value.T)
 

@@ -240,7 +240,7 @@ SENSITIVITY = [
 # algorithms.md 1.1: the printed dual (16), 1/2 a'(Kp + I/mu^2)a, of toy12 without bias, gamma 0.5, mu 2.
 PRINTED_16 = 1.362287005
 
-# The machines with margins per class, same source: `value` is the objective. fh: RBF, regularised intercept; min_norm
+# The machines with margins per class, same source: `value` is the objective. fh: RBF, regularized intercept; min_norm
 # is the squared norm of the nearest point of the equal problem over the simplex. cs: linear, features and a constant 1.
 JOINT_ROWS = [
     dict(
@@ -250,7 +250,7 @@ JOINT_ROWS = [
         C=1.0,
         value=3.264037010221601,
         gamma=0.5,
-        intercept="regularised",
+        intercept="regularized",
         loss="hinge",
     ),
     dict(
@@ -260,7 +260,7 @@ JOINT_ROWS = [
         C=1.0,
         value=2.4610509191339203,
         gamma=0.5,
-        intercept="regularised",
+        intercept="regularized",
         loss="squared_hinge",
         min_norm=0.2031652397,
     ),
@@ -271,7 +271,7 @@ JOINT_ROWS = [
         C=1.0,
         value=22.214652176060355,
         gamma=0.5,
-        intercept="regularised",
+        intercept="regularized",
         loss="hinge",
     ),
     dict(
@@ -281,7 +281,7 @@ JOINT_ROWS = [
         C=1.0,
         value=18.032480912410445,
         gamma=0.5,
-        intercept="regularised",
+        intercept="regularized",
         loss="squared_hinge",
         min_norm=0.0277277432,
     ),
@@ -292,7 +292,7 @@ JOINT_ROWS = [
         C=4.0,
         value=47.837761949680704,
         gamma=0.1,
-        intercept="regularised",
+        intercept="regularized",
         loss="hinge",
     ),
     dict(
@@ -302,7 +302,7 @@ JOINT_ROWS = [
         C=4.0,
         value=35.27565123180165,
         gamma=0.1,
-        intercept="regularised",
+        intercept="regularized",
         loss="squared_hinge",
         min_norm=0.0141740828,
     ),
@@ -313,7 +313,7 @@ JOINT_ROWS = [
         C=2.0,
         value=80.08199173627484,
         gamma=0.05,
-        intercept="regularised",
+        intercept="regularized",
         loss="hinge",
     ),
     dict(
@@ -323,7 +323,7 @@ JOINT_ROWS = [
         C=2.0,
         value=63.76160627316629,
         gamma=0.05,
-        intercept="regularised",
+        intercept="regularized",
         loss="squared_hinge",
         min_norm=0.0078417096,
     ),
@@ -334,7 +334,7 @@ JOINT_ROWS = [
         C=0.1,
         value=6.791442557718538,
         kernel="linear",
-        intercept="regularised",
+        intercept="regularized",
     ),
     dict(
         id="cs/linear+1/iris/C1.0",
@@ -343,7 +343,7 @@ JOINT_ROWS = [
         C=1.0,
         value=26.75972621882985,
         kernel="linear",
-        intercept="regularised",
+        intercept="regularized",
     ),
     dict(
         id="cs/linear+1/wine/C0.1",
@@ -352,7 +352,7 @@ JOINT_ROWS = [
         C=0.1,
         value=3.8759354835828197,
         kernel="linear",
-        intercept="regularised",
+        intercept="regularized",
     ),
     dict(
         id="cs/linear+1/wine/C1.0",
@@ -361,6 +361,6 @@ JOINT_ROWS = [
         C=1.0,
         value=10.872399444281172,
         kernel="linear",
-        intercept="regularised",
+        intercept="regularized",
     ),
 ]

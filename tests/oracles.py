@@ -7,7 +7,7 @@ The scatter machine, with T classes, prototypes v_c that sum to zero, and s_i = 
     C form    u_i = C w_i,                 m = 1 (logistic: 0)
     nu form   u_i = w_i T / (nu sum w),    m = rho, a variable
     loss(z)   hinge max(0, z),  squared hinge max(0, z)^2 / 2,  logistic ln(1 + e^z)
-    b         exact intercept: free with sum_c pi_c b_c = 0;   regularised: K + 1 takes the place of K;   else 0
+    b         exact intercept: free with sum_c pi_c b_c = 0;   regularized: K + 1 takes the place of K;   else 0
 
 Its dual, with Q_ij = ([y_i = y_j] - 1/T) k_ij:
 
@@ -58,7 +58,9 @@ KERNELS = dict(rbf=rbf, linear=linear, poly=poly, sigmoid=sigmoid, cosine=cosine
 
 def default_gamma(X, gamma):
     """What gamma = "scale" and "auto" mean in scikit-learn."""
-    return {"scale": 1 / (X.shape[1] * X.var()), "auto": 1 / X.shape[1]}[gamma] if isinstance(gamma, str) else gamma
+    if not isinstance(gamma, str):
+        return gamma
+    return 1 / (X.shape[1] * (X.var() or 1.0)) if gamma == "scale" else 1 / X.shape[1]
 
 
 def factor(K):
@@ -107,7 +109,7 @@ class Scatter:
         n, T = len(self.y), int(self.y.max()) + 1
         w = np.ones(n) if weights is None else np.asarray(weights, float)
         self.T, self.exact = T, intercept == "exact"
-        self.K = np.asarray(K, float) + (intercept == "regularised")
+        self.K = np.asarray(K, float) + (intercept == "regularized")
         self.pi = np.full(T, 1 / T) if priors is None else np.asarray(priors, float)
         self.u = C * w if nu is None else w * T / (nu * w.sum())
         self.E = np.eye(T)[self.y]  # (n, T) indicators

@@ -1,5 +1,6 @@
-"""The compiled core shows its plan: subjects are folders, and what includes what goes one way."""
+"""Core and package show their plan: subjects are folders, and what includes or imports what goes one way."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ ORDER = [
     "margins",
     "codes",
     "core_set",
+    "landmarks",
     "criteria",
     "scores",
     "manifold",
@@ -32,6 +34,24 @@ def includes():
                 yield path.relative_to(CORE), (here if here.exists() else CORE / name).relative_to(CORE)
 
 
+def cycle(arrows):
+    """The first way that leads back to where it began, if there is one."""
+    below, done = {}, set()
+    for a, b in arrows:
+        below.setdefault(a, set()).add(b)
+
+    def visit(node, way):
+        if node in way:
+            return " -> ".join(map(str, [*way, node]))
+        if node in done:
+            return None
+        found = next(filter(None, (visit(to, [*way, node]) for to in sorted(below.get(node, ())))), None)
+        done.add(node)
+        return found
+
+    return next(filter(None, (visit(node, []) for node in sorted(below))), None)
+
+
 @pytest.mark.skipif(not CORE.is_dir(), reason="needs the sources of the core")
 def test_every_file_of_the_core_has_a_subject():
     files = {path.relative_to(CORE) for path in CORE.rglob("*") if path.is_file()}
@@ -46,20 +66,7 @@ def test_includes_go_one_way():
     assert all((CORE / to).exists() for _, to in arrows)
     upward = [f"{a} -> {b}" for a, b in arrows if ORDER.index(b.parts[0]) > ORDER.index(a.parts[0])]
     assert not upward
-    below = {}
-    for a, b in arrows:
-        below.setdefault(a, set()).add(b)
-
-    def visit(path, way):
-        assert path not in way, " -> ".join(map(str, [*way, path]))
-        if path not in seen:
-            for to in below.get(path, ()):
-                visit(to, [*way, path])
-            seen.add(path)
-
-    seen = set()
-    for path in below:
-        visit(path, [])
+    assert not cycle(arrows)
 
 
 @pytest.mark.skipif(not CORE.is_dir(), reason="needs the sources of the core")
@@ -67,3 +74,111 @@ def test_only_bindings_know_python():
     for path in CORE.rglob("*"):
         if path.is_file() and path.parent.name != "bindings":
             assert not re.search(r"nanobind|Python\.h|PyErr", path.read_text()), path
+
+
+PACKAGE = Path(__file__).parents[1] / "src" / "polymargin"
+# Each may import what stands before it; `_core` is the compiled module.
+SUBJECTS = [
+    "_core",
+    "version",
+    "datasets",
+    "machines",
+    "kernels",
+    "fitting",
+    "files",
+    "training",
+    "joint",
+    "reductions",
+    "core_vectors",
+    "landmarks",
+    "structured",
+    "smoothing",
+    "manifold",
+    "selection",
+    "inspection",
+    "auto",
+    "onnx",
+    "report",
+    "papers",
+    "cli",
+]
+
+
+def module_name(path):
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__").removesuffix("__init__")
+
+
+def imports():
+    """(module, imported module, name or None) for every import inside the package, lazy ones too."""
+    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+    modules = {module_name(path) for path in paths} | {"_core"}
+    for path in paths:
+        here = list(path.relative_to(PACKAGE).parts[:-1])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = [*here[: len(here) - node.level + 1], *(node.module.split(".") if node.module else [])]
+                for name in (alias.name for alias in node.names):
+                    whole = ".".join([*base, name])
+                    yield module_name(path), *((whole, None) if whole in modules else (".".join(base), name))
+            elif isinstance(node, ast.ImportFrom | ast.Import):
+                names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+                assert not any(name.split(".")[0] == "polymargin" for name in names), f"{path}: import relatively"
+
+
+def needs_package():
+    return pytest.mark.skipif(not PACKAGE.is_dir(), reason="needs the sources of the package")
+
+
+@needs_package()
+def test_every_module_of_the_package_has_a_subject():
+    tops = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
+    assert tops - {"__init__"} == set(SUBJECTS) - {"_core"}
+    for folder in (path.parent for path in PACKAGE.glob("*/__init__.py")):
+        told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        said = told.partition(">>>")[0].split("\n") if told else []
+        assert 1 <= len(said) <= 8, f"{folder.name}/__init__.py says in few lines what it is for"
+
+
+@needs_package()
+def test_imports_go_one_way():
+    arrows = [(a, b) for a, b, _ in imports()]
+    assert len(arrows) > 300
+    assert not [a for a, b in arrows if not b], "polymargin/__init__.py is for users: import from the subject"
+    upward = [f"{a} -> {b}" for a, b in arrows if SUBJECTS.index(b.split(".")[0]) > SUBJECTS.index(a.split(".")[0])]
+    assert not upward
+    assert not cycle((a, b) for a, b in arrows if a != b)
+
+
+@needs_package()
+def test_private_names_stay_in_their_subject():
+    crossing = [
+        f"{a} uses {b}.{name}"
+        for a, b, name in imports()
+        if name and name.startswith("_") and not name.startswith("__") and a.split(".")[0] != b.split(".")[0]
+    ]
+    assert not crossing
+
+
+@needs_package()
+def test_files_can_be_read_in_one_sitting():
+    lines = {path.relative_to(PACKAGE): len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
+    assert not {str(path): n for path, n in lines.items() if n > 400}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                told = node.body[0].end_lineno - node.body[0].lineno + 1 if ast.get_docstring(node) else 0
+                assert node.end_lineno - node.lineno + 1 - told <= 60, f"{path.name}: {node.name}"
+
+
+@needs_package()
+def test_the_map_names_every_module():
+    """CONTRIBUTING.md: under every folder, each of its modules."""
+    text = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text()
+    drawn = text[text.index("    src/polymargin/") : text.index("    tests/")]
+    places = dict(re.findall(r"^      (\w+)(?:/|\.py)(.*\n(?: {20,}.*\n)*)", drawn, re.MULTILINE))
+    assert list(places) == SUBJECTS[1:]
+    for path in PACKAGE.glob("*/*.py"):
+        if not path.stem.startswith("__"):
+            assert re.search(rf"\b{path.stem}\b", places[path.parent.name]), path
+    core = text[text.index("    core/") : text.index("    src/polymargin/")]
+    assert re.findall(r"^      (\w+)/", core, re.MULTILINE) == ORDER

@@ -12,7 +12,7 @@ LOSSES = ["hinge", "squared_hinge", "logistic"]
 CASES = [  # intercept, priors, weights
     ("none", False, False),
     ("none", False, True),
-    ("regularised", False, True),
+    ("regularized", False, True),
     ("exact", False, False),
     ("exact", False, True),
     ("exact", True, True),

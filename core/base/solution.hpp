@@ -20,12 +20,13 @@ struct Progress {
 struct Settings {
   double tol = 1e-3;      // largest accepted KKT violation ...
   bool relative = false;  // ... as a multiple of the margin rho (the nu forms)
-  double gap = 0.01;      // where the violation is accepted and the relative gap is larger, it is made smaller still
+  double gap =
+      0.01;  // where the violation is accepted but the relative gap exceeds this, the solver goes on to a smaller violation
   Index max_iter = std::numeric_limits<Index>::max();
   double time_limit = std::numeric_limits<double>::infinity();
   double memory = 1e9;                        // bytes for kernel rows
-  bool keeps_rows = false;                    // even those used once: the next solve will want them
-  std::function<bool(const Progress&)> stop;  // asked some ten times a second
+  bool keeps_rows = false;                    // keep even rows used once: the next solve will need them
+  std::function<bool(const Progress&)> stop;  // called about ten times a second
 };
 
 // (primal - dual) / max(|primal|, |dual|)

@@ -1,5 +1,5 @@
-// Threads that share out numbered tasks. A job is over when its tasks are: a thread that the system does not run just then
-// takes no task and delays nobody, so a loaded machine costs what it must and no more. (An OpenMP region ends only after every
+// Threads that share numbered tasks. A job is over when its tasks are: a thread that the system is not running at the moment
+// takes no task and delays nobody, so a loaded machine costs no more than it must. (An OpenMP region ends only after every
 // one of its threads has been there.)
 #pragma once
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace polymargin {
 
 class Team {
  public:
-  // More threads than the machine runs at once, or than the system gives, are of no use: then there are fewer. They are started
+  // Never more threads than the machine runs at once or the system grants. They are started
   // when there is work for them: most fits and predictions of a hundred rows have none.
   explicit Team(int threads) : size_(threads) {
     if (threads < 1) throw std::invalid_argument("n_jobs must be at least 1, got " + std::to_string(threads));
@@ -95,7 +95,7 @@ class Team {
   void help() {
     std::uint64_t seen = 0;
     for (;;) {
-      // Jobs come in quick succession: look out for the next one a little before going to sleep.
+      // Jobs come in quick succession: watch for the next one a little before going to sleep.
       for (int k = 0; k < 4000 && n_jobs_.load(std::memory_order_relaxed) == seen; ++k) pause();
       std::unique_lock<std::mutex> lock(mutex_);
       wake_.wait(lock, [&] { return n_jobs_.load(std::memory_order_relaxed) != seen; });

@@ -1,4 +1,4 @@
-// When a solver must end before it is done: its limits, the caller's wish, or no more progress.
+// When a solver must stop early: its limits, the caller's request, or no more progress.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -14,13 +14,13 @@ class Watch {
   explicit Watch(const Settings& settings) : set_(settings), start_(Clock::now()) {}
 
   bool late() const { return seconds() >= set_.time_limit - reserved_ - closing_; }
-  // Keeps so much of the limit for the end: by what the start took, as both pass over all variables.
+  // Reserves time for the end, as much as the start took: both pass over all variables.
   void reserve(double starts) { reserved_ = starts * seconds(); }
-  // And so many seconds, for what must still be computed then.
+  // And this many seconds for what must still be computed then.
   void keep(double seconds) { closing_ = seconds; }
   double left() const { return set_.time_limit - seconds(); }
 
-  // Asks the caller, at most some ten times a second.
+  // Asks the caller, at most about ten times a second.
   bool asked(Index n_iter, double violation, double objective) {
     if (interrupted_) return true;
     const double now = seconds();
@@ -29,7 +29,7 @@ class Watch {
     return interrupted_ = set_.stop({n_iter, violation, std::nan(""), -objective, now});
   }
 
-  // Whether a limit is reached or the caller wants an end; the status then says which.
+  // Whether a limit is reached or the caller asks to stop; the status then says which.
   bool halted(Solution& out, double violation, double objective) {
     if (out.n_iter >= set_.max_iter)
       out.status = Status::max_iter;
@@ -42,7 +42,7 @@ class Watch {
     return true;
   }
 
-  // Whether neither the objective nor the violation fell for many sweeps of so many rounds each.
+  // Whether neither the objective nor the violation fell for many sweeps of this many rounds each.
   bool stalled(Solution& out, double violation, double objective, Index sweep) {
     const bool progress = objective < best_ - 1e-14 * std::abs(best_) || violation < 0.99 * closest_;
     idle_rounds_ = progress ? 0 : idle_rounds_ + 1;

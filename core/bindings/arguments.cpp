@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 
 namespace polymargin {
@@ -106,13 +107,13 @@ Data rows_of(Data X, Index from, Index to) {
 void check_indices(Span<const Index> indices, Index n, const char* name) {
   for (Index i : indices)
     if (i < 0 || i >= n)
-      refuse(std::string(name) + " must lie in [0, " + std::to_string(n) + "), found " + std::to_string(i));
+      refuse(std::string(name) + " must lie in [0, " + std::to_string(n) + "), got " + std::to_string(i));
 }
 
 void check_numbers(Span<const double> numbers, double low, double high, const char* name) {
   for (double x : numbers)
     if (!(x >= low && x <= high))
-      refuse(std::string(name) + " must be " + (low == 0 ? "at least 0" : "finite") + ", found " + std::to_string(x));
+      refuse(std::string(name) + " must be " + (low == 0 ? "at least 0" : "finite") + ", got " + std::to_string(x));
 }
 
 void check_box(Span<const double> upper, Span<const double> ridge, Index n) {
@@ -143,9 +144,9 @@ double checked_memory(double bytes) {
 namespace {
 
 KernelKind kind_of(const std::string& name) {
-  static const char* const names[] = {"rbf",       "linear",      "poly",     "sigmoid",    "cosine",
-                                      "laplacian", "precomputed", "callable", "sqeuclidean"};
-  for (int i = 0; i < 9; ++i)
+  static constexpr const char* names[] = {"rbf",       "linear",      "poly",     "sigmoid",    "cosine",
+                                          "laplacian", "precomputed", "callable", "sqeuclidean"};
+  for (std::size_t i = 0; i < std::size(names); ++i)
     if (name == names[i]) return static_cast<KernelKind>(i);
   refuse("unknown kernel kind '" + name + "'");
 }

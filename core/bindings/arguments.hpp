@@ -1,4 +1,4 @@
-// What all bindings share: arguments from Python, converted and checked, and arrays for the way back.
+// What all bindings share: arguments from Python, converted and checked, and arrays to return.
 //
 // Data in Python is a 2-D array (float32 or float64, elements of a row adjacent, read-only allowed) or a tuple
 // (values, indices, indptr, n_features), a CSR matrix with sorted indices. Nothing is copied.
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/data.hpp"
@@ -31,7 +32,7 @@ Span<const T> span(const Vector<T>& v) {
 
 [[noreturn]] void refuse(const std::string& message);
 
-// A Data and the arrays that it looks into.
+// A Data and the arrays that it refers to.
 struct HeldData {
   Data data;
   AnyArray x, indices, indptr;
@@ -69,21 +70,27 @@ Kernel kernel_of(const nb::dict& parameters);
 void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index> rows, Span<const Index> cols);
 bool is_double(const std::string& dtype);
 
-// An uninitialised NumPy array: large ones get huge pages, which plain new does not.
+// An uninitialized NumPy array: large ones get huge pages, which plain new does not.
 template <class T, class... Sizes>
 nb::ndarray<T, nb::c_contig, nb::device::cpu> empty(const char* dtype, Sizes... sizes) {
   const nb::object made = nb::module_::import_("numpy").attr("empty")(nb::make_tuple(sizes...), dtype);
   return nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(made);
 }
 
-inline nb::object as_vector(const std::vector<double>& v) {
+// A NumPy array that is returned, under its name in the stub.
+class Array : public nb::object {
+  NB_OBJECT(Array, nb::object, "numpy.ndarray", nb::ndarray_check)
+  Array(nb::object&& made) : nb::object(std::move(made)) {}
+};
+
+inline Array as_vector(const std::vector<double>& v) {
   auto out = empty<double>("float64", v.size());
   std::copy(v.begin(), v.end(), out.data());
   return nb::cast(out);
 }
 
 // The same without a copy.
-inline nb::object as_vector(std::vector<double>&& v) {
+inline Array as_vector(std::vector<double>&& v) {
   auto* held = new std::vector<double>(std::move(v));
   const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
@@ -94,6 +101,7 @@ void bind_code_paths(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_criterion(nb::module_& m);
 void bind_kernels(nb::module_& m);
+void bind_landmarks(nb::module_& m);
 void bind_linear(nb::module_& m);
 void bind_neighbors(nb::module_& m);
 void bind_scores(nb::module_& m);

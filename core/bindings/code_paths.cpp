@@ -66,7 +66,7 @@ nb::dict code_paths(Square K, Vector<Index> segments, Code code, const std::vect
             late = true;
             return true;
           }
-          // Signals arrive in the main thread only, and need not be looked for after every small problem.
+          // Signals arrive in the main thread only, and need not be polled after every small problem.
           if (std::this_thread::get_id() != caller || ++turn % 64 != 0) return false;
           const nb::gil_scoped_acquire gil;
           if (PyErr_CheckSignals() == 0) return false;

@@ -68,11 +68,11 @@ Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at,
   return c;
 }
 
-constexpr double kMaking = 0.4;  // of the time, for kernel values that all columns share
-constexpr double kPacking = 5;   // times as long as the list of columns takes what is done to each of them in the end
-constexpr double kMade = 5e8;    // bytes of them that are surely made in a second
+constexpr double kMaking = 0.4;  // share of the time for kernel values that all columns share
+constexpr double kPacking = 5;   // the final work on each column, in multiples of the time to list the columns
+constexpr double kMade = 5e8;    // bytes of kernel values that are certainly computed in a second
 
-// The worse ones come later; a limit that has ended some columns is said before what others ended with.
+// From best to worst; a limit that ended some columns takes precedence over how others ended.
 constexpr Status kFromBest[] = {Status::solved, Status::stalled, Status::max_iter, Status::time_limit,
                                 Status::interrupted};
 
@@ -80,7 +80,7 @@ constexpr Status kFromBest[] = {Status::solved, Status::stalled, Status::max_ite
 template <class T>
 struct Values {
   std::unique_ptr<KernelBlocks<T>> K;
-  nb::ndarray<T, nb::c_contig, nb::device::cpu> made;
+  Pages<T> made;
   Vector<T> given;
   SharedValues<T> shared;
 
@@ -147,7 +147,7 @@ class CodeSolver {
     }
     Settings settings;
     settings.tol = tol, settings.max_iter = max_iter, settings.memory = memory_;
-    // Millions of columns take their time, after the solver as before it.
+    // Millions of columns take time before and after the solver as well.
     const std::chrono::duration<double> listed = std::chrono::steady_clock::now() - begun;
     settings.time_limit = std::max(time_limit - (1 + kPacking) * listed.count(), 0.0);
     bool signalled = false;
@@ -167,8 +167,7 @@ class CodeSolver {
     return result;
   }
 
-  nb::object scores(Vector<Index> offsets, Vector<Index> at, Vector<double> b, Vector<double> bias,
-                    Vector<Index> rows) {
+  Array scores(Vector<Index> offsets, Vector<Index> at, Vector<double> b, Vector<double> bias, Vector<Index> rows) {
     const CodeModel model{{}, coefficients(offsets, at, b, span(bias).size, n_), span(bias)};
     check_indices(span(rows), n_, "rows");
     return wide_ ? held_scores(*wide_, model, span(rows)) : held_scores(*narrow_, model, span(rows));
@@ -201,11 +200,10 @@ class CodeSolver {
                     ? Hold::all
                     : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade),
                                     team_.size(), v.K->serial());
-    if (hold == Hold::all && !shared.gram.values)
-      v.made = empty<T>(sizeof(T) == 8 ? "float64" : "float32", n_ * n_ + kLanes);
+    if (hold == Hold::all && !shared.gram.values) v.made = pages<T>(n_ * n_ + kLanes, true);
     const nb::gil_scoped_release free;
     Watch watch(settings);
-    // Values that take long to make are given up: columns do without them, but not without time.
+    // Values that take too long are given up: columns can do without them, but not without time.
     Settings making = settings;
     making.time_limit *= kMaking;
     Watch maker(making);
@@ -221,15 +219,15 @@ class CodeSolver {
     };
     const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
     if (hold == Hold::all && !shared.gram.values) {
-      std::fill(v.made.data() + n_ * n_, v.made.data() + n_ * n_ + kLanes, T(0));
-      v.K->gram(span(rows_), v.made.data(), n_, team_, stop);
-      if (!halted) v.hold(v.made.data(), n_);
+      std::fill_n(v.made.get() + n_ * n_, kLanes, T(0));
+      v.K->gram(span(rows_), v.made.get(), n_, team_, stop);
+      if (!halted) v.hold(v.made.get(), n_);
     }
     if (hold == Hold::classes && shared.own.empty()) {
-      std::vector<std::unique_ptr<T[]>> own;
+      std::vector<Pages<T>> own;
       for (Index c = 0; c < p.classes() && !halted; ++c) {
         const Index from = p.segments[c], size = p.segments[c + 1] - from;
-        own.emplace_back(new T[size * size + kLanes]);
+        own.push_back(pages<T>(size * size + kLanes, true));
         std::fill_n(own.back().get() + size * size, kLanes, T(0));
         v.K->gram(span(rows_).sub(from, from + size), own.back().get(), size, team_, stop);
       }
@@ -289,7 +287,7 @@ class CodeSolver {
   }
 
   template <class T>
-  nb::object held_scores(const Values<T>& v, const CodeModel& model, Span<const Index> rows) {
+  Array held_scores(const Values<T>& v, const CodeModel& model, Span<const Index> rows) {
     if (!v.shared.gram.values) refuse("scores of training rows need kernel values that are held");
     auto out = empty<double>("float64", rows.size, model.columns());
     {
@@ -351,9 +349,9 @@ void check_pairs(const CodeModel& model, Index classes) {
   if (classes < 2 || !is_product(2 * model.columns(), classes, classes - 1)) refuse("pairs need one column each");
 }
 
-nb::object scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
-                     Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
-                     int n_jobs) {
+Array scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
+                int n_jobs) {
   const ScoreArguments a = arguments(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
   auto compute = is_double(dtype) ? code_scores<double> : code_scores<float>;
   const Index L = a.model.columns();
@@ -364,9 +362,9 @@ nb::object scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index>
   return nb::cast(out);
 }
 
-nb::object votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
-                    Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
-                    int n_jobs, Index classes) {
+Array votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+               Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
+               const std::string& dtype, int n_jobs) {
   const ScoreArguments a = arguments(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
   check_pairs(a.model, classes);
   auto compute = is_double(dtype) ? pair_votes<double> : pair_votes<float>;
@@ -377,9 +375,9 @@ nb::object votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> 
   return nb::cast(out);
 }
 
-nb::object winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
-                      Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
-                      int n_jobs, Index classes) {
+Array winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                 Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
+                 const std::string& dtype, int n_jobs) {
   const ScoreArguments a = arguments(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
   check_pairs(a.model, classes);
   auto compute = is_double(dtype) ? dag_winners<double> : dag_winners<float>;
@@ -406,7 +404,7 @@ void bind_codes(nb::module_& m) {
           "On given kernel values: a vector of n * n + 16 elements, row after row, used without a copy.")
       .def("solve", &CodeSolver::solve, "code"_a, "upper"_a, "ridge"_a, "start"_a.none(), "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),
-           "Minimise; see core/codes/code_problem.hpp. start is None or (indptr, indices, values) of an earlier "
+           "Minimize; see core/codes/code_problem.hpp. start is None or (indptr, indices, values) of an earlier "
            "solution, and its bias for columns that there is no time to begin.")
       .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
            "Scores of all columns for some of the sorted rows, from held kernel values.")
@@ -414,10 +412,10 @@ void bind_codes(nb::module_& m) {
   m.def("code_scores", &scores_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
         "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "Scores of all columns, shape (len(Z), n_columns).");
   m.def("pair_votes", &votes_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
-        "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "classes"_a,
+        "bias"_a, "classes"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
         "Votes of all pairs with the tie-break of core/scores/code_scores.hpp, shape (len(Z), classes).");
   m.def("dag_winners", &winners_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
-        "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "classes"_a,
+        "bias"_a, "classes"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
         "The class at the end of each row's way through the decision graph, shape (len(Z),).");
 }
 

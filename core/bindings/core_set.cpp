@@ -51,7 +51,7 @@ void bind_core_set(nb::module_& m) {
                     int>(),
            "X"_a, "kernel"_a, "rows"_a, "label"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
       .def("solve", &CoreSolver::solve, "linear"_a, "ridge"_a, "alpha"_a, "tol"_a, "max_iter"_a, "time_limit"_a,
-           "stop"_a.none(), "Minimise from the feasible point alpha; see core/core_set/core_set.hpp.")
+           "stop"_a.none(), "Minimize from the feasible point alpha; see core/core_set/core_set.hpp.")
       .def_prop_ro("evaluations", &CoreSolver::evaluations, "Kernel values computed so far.");
 }
 

@@ -83,7 +83,7 @@ class InnerProblems {
     return criterion_.weighted_sum(K.data(), D.data(), span(weight), team_);
   }
 
-  nb::object feature_sums(ConstMatrix K, ConstMatrix X, Vector<double> weight) {
+  Array feature_sums(ConstMatrix K, ConstMatrix X, Vector<double> weight) {
     check_square(K, criterion_.n(), "K");
     check_weight(weight);
     if (static_cast<Index>(X.shape(0)) != criterion_.n()) refuse("X must have a row for each row of K");
@@ -95,7 +95,7 @@ class InnerProblems {
     return as_vector(sums);
   }
 
-  nb::object solution(Index p) {
+  Array solution(Index p) {
     if (p < 0 || p >= criterion_.size()) refuse("there is no such problem");
     return as_vector(criterion_.z(p));
   }

@@ -8,8 +8,8 @@ namespace polymargin {
 namespace {
 
 template <class T>
-nb::object block_as(const char* dtype, const Data& A, const Data& B, const Kernel& k, Span<const Index> rows,
-                    Span<const Index> cols, int threads, bool symmetric) {
+Array block_as(const char* dtype, const Data& A, const Data& B, const Kernel& k, Span<const Index> rows,
+               Span<const Index> cols, int threads, bool symmetric) {
   auto out = empty<T>(dtype, rows.size, cols.size);
   {
     const nb::gil_scoped_release free;
@@ -23,8 +23,8 @@ nb::object block_as(const char* dtype, const Data& A, const Data& B, const Kerne
   return nb::cast(out);
 }
 
-nb::object kernel_block(nb::object A, nb::object B, nb::dict kernel, Vector<Index> rows, Vector<Index> cols,
-                        const std::string& dtype, int n_jobs) {
+Array kernel_block(nb::object A, nb::object B, nb::dict kernel, Vector<Index> rows, Vector<Index> cols,
+                   const std::string& dtype, int n_jobs) {
   const HeldData a = data_of(A, "A"), b = data_of(B, "B");
   const Kernel k = kernel_of(kernel);
   check_pair(a.data, b.data, k, span(rows), span(cols));
@@ -32,7 +32,7 @@ nb::object kernel_block(nb::object A, nb::object B, nb::dict kernel, Vector<Inde
   return block_as<float>("float32", a.data, b.data, k, span(rows), span(cols), n_jobs, false);
 }
 
-nb::object gram(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string& dtype, int n_jobs) {
+Array gram(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string& dtype, int n_jobs) {
   const HeldData a = data_of(A, "A");
   const Kernel k = kernel_of(kernel);
   check_pair(a.data, a.data, k, span(rows), span(rows));
@@ -46,7 +46,7 @@ void diagonal_as(const Data& A, const Kernel& k, Span<const Index> rows, double*
   KernelBlocks<T>(A, A, k).diagonal(rows, out);
 }
 
-nb::object diagonal(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string& dtype) {
+Array diagonal(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string& dtype) {
   const HeldData a = data_of(A, "A");
   const Kernel k = kernel_of(kernel);
   check_pair(a.data, a.data, k, span(rows), span(rows));

@@ -67,7 +67,7 @@ void bind_linear(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<LinearMarginSolver>(
       m, "LinearMarginSolver",
-      "Solves linear machines whose own class shall exceed every other one, in weight space "
+      "Solves linear machines whose own class should exceed every other one, in weight space "
       "(core/margins/linear_margins.hpp). "
       "target is empty (margins of 1) or a flat classes x classes matrix: the margin of class y over class c.")
       .def(nb::init<nb::object, Vector<Index>, Vector<Index>, Index, bool, double, Vector<double>, int>(), "X"_a,
@@ -75,7 +75,7 @@ void bind_linear(nb::module_& m) {
       .def(
           "solve", &LinearMarginSolver::solve, "upper"_a, "ridge"_a, "D"_a.noconvert(), "tol"_a, "seed"_a, "max_iter"_a,
           "time_limit"_a, "stop"_a.none(),
-          "Minimise from the feasible point D of shape (rows, classes), which becomes the solution; the result has the "
+          "Minimize from the feasible point D of shape (rows, classes), which becomes the solution; the result has the "
           "weights (classes, features) and the intercept (classes,).");
 }
 

@@ -2,13 +2,15 @@
 
 NB_MODULE(_core, m) {
   using namespace polymargin;
-  nb::set_leak_warnings(false);  // an interpreter that ends with a traceback in its hands is no leak of ours
+  nb::set_leak_warnings(
+      false);  // objects that an interpreter still holds in a traceback when it exits are not our leaks
   m.doc() = "The compiled core: kernel blocks, solvers and scores.";
   bind_code_paths(m);
   bind_codes(m);
   bind_core_set(m);
   bind_criterion(m);
   bind_kernels(m);
+  bind_landmarks(m);
   bind_linear(m);
   bind_neighbors(m);
   bind_scores(m);

@@ -10,7 +10,7 @@
 namespace polymargin {
 namespace {
 
-nb::object as_indices(const std::vector<Index>& v) {
+Array as_indices(const std::vector<Index>& v) {
   auto out = empty<Index>("int64", v.size());
   std::copy(v.begin(), v.end(), out.data());
   return nb::cast(out);
@@ -56,8 +56,8 @@ nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector
                         as_indices(found.other), as_vector(found.other_D));
 }
 
-nb::object paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<double> lengths, Vector<Index> sources,
-                 int n_jobs) {
+Array paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<double> lengths, Vector<Index> sources,
+            int n_jobs) {
   Graph graph{span(indptr), span(indices), span(lengths)};
   if (graph.indptr.size < 1 || graph.indices.size != graph.lengths.size) refuse("a graph needs a length per edge");
   if (graph.indptr[0] != 0 || graph.indptr[graph.size()] != graph.indices.size ||

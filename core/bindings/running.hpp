@@ -1,4 +1,4 @@
-// A solver as Python runs it: it hears signals and the caller's wish to stop, and says how it ended.
+// A solver as Python runs it: it polls signals and the caller's stop function, and says how it ended.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace polymargin {
 
-// stop(n_iter, violation, dual, seconds) -> bool is asked some ten times a second; so are signals. Both arguments must outlive
+// stop(n_iter, violation, dual, seconds) -> bool and signals are polled about ten times a second. Both arguments must outlive
 // the run.
 inline std::function<bool(const Progress&)> asking(const nb::object& stop, bool& signalled) {
   return [&stop, &signalled](const Progress& now) {
@@ -39,7 +39,7 @@ inline nb::dict report(const Solution& out, bool signalled) {
 }
 
 // run(rows of Z, first row, team) over batches of rows; signals are polled between them. Batches grow until one takes a
-// tenth of a second: each of them prepares the support vectors anew, and a signal should not wait for long. Results must
+// tenth of a second: each of them prepares the support vectors again, and a signal should not wait long. Results must
 // not depend on the batch. A callable counts rows from the first of Z, and Python polls signals for it: one batch.
 template <class Run>
 void in_batches(const Data& Z, const Kernel& kernel, int threads, Run run) {

@@ -49,8 +49,8 @@ ScoreArguments score_arguments(nb::handle Z, nb::handle SV, const nb::dict& kern
   return a;
 }
 
-nb::object all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
-                      Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
+Array all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
+                 Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
   const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
   const Index classes = a.intercept.size;
   auto out = empty<double>("float64", a.Z.data.n, classes);
@@ -62,8 +62,8 @@ nb::object all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index
   return nb::cast(out);
 }
 
-nb::object best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
-                        Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
+Array best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
+                   Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
   const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
   auto out = empty<Index>("int64", a.Z.data.n);
   in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
@@ -73,9 +73,9 @@ nb::object best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Ind
   return nb::cast(out);
 }
 
-nb::object own_class_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
-                            Vector<double> alpha, Vector<double> intercept, Vector<Index> labels, double same,
-                            double other, const std::string& dtype, int n_jobs) {
+Array own_class_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
+                       Vector<double> alpha, Vector<double> intercept, Vector<Index> labels, double same, double other,
+                       const std::string& dtype, int n_jobs) {
   const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
   const Span<const Index> own = span(labels);
   if (own.size != a.Z.data.n) refuse("labels needs one entry per row");

@@ -5,8 +5,8 @@
 namespace polymargin {
 namespace {
 
-nb::object solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> Q, Vector<double> linear,
-                    Vector<double> upper, Vector<Index> groups, Vector<double> alpha, double tol, Index max_steps) {
+Array solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> Q, Vector<double> linear,
+               Vector<double> upper, Vector<Index> groups, Vector<double> alpha, double tol, Index max_steps) {
   const Index m = static_cast<Index>(Q.shape(0));
   if (static_cast<Index>(Q.shape(1)) != m) refuse("Q must be square");
   for (Index size : {span(linear).size, span(upper).size, span(alpha).size})

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Index kMostClasses = std::numeric_limits<std::int32_t>::max();  // so that sizes do not overflow
 
-// Duals with one variable per example.
+// Duals with one variable per row.
 class DualSolver {
  public:
   DualSolver(nb::object X, nb::dict kernel, Vector<Index> rows, Vector<Index> segments, double same, double other,
@@ -48,7 +48,7 @@ class DualSolver {
   }
 
   std::uint64_t evaluations() const { return rows_.evaluations(); }
-  nb::object center() const { return as_vector(rows_.center()); }
+  Array center() const { return as_vector(rows_.center()); }
 
  private:
   TrainingRows rows_;
@@ -107,15 +107,14 @@ class MarginSolver {
 
 void bind_solvers(nb::module_& m) {
   using namespace nb::literals;
-  nb::class_<DualSolver>(m, "DualSolver",
-                         "Solves duals with one variable per example on one set of rows, sorted by class.")
+  nb::class_<DualSolver>(m, "DualSolver", "Solves duals with one variable per row on one set of rows, sorted by class.")
       .def(nb::init<nb::object, nb::dict, Vector<Index>, Vector<Index>, double, double, const std::string&, double,
                     int>(),
            "X"_a, "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
       .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
            "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(),
-           "Minimise from the feasible point alpha; see core/dual/dual_problem.hpp.")
-      .def_prop_ro("center", &DualSolver::center, "What is taken off all rows; empty for nothing.")
+           "Minimize from the feasible point alpha; see core/dual/dual_problem.hpp.")
+      .def_prop_ro("center", &DualSolver::center, "What is subtracted from all rows; empty for nothing.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
   nb::class_<MarginSolver>(m, "MarginSolver",
                            "Solves duals with a variable per example and class on one set of rows, sorted by class.")
@@ -125,7 +124,7 @@ void bind_solvers(nb::module_& m) {
            "memory"_a, "n_jobs"_a)
       .def("solve", &MarginSolver::solve, "upper"_a, "ridge"_a, "b"_a, "solver"_a, "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),
-           "Minimise from the feasible point b, class by class; see core/margins/margin_problem.hpp.")
+           "Minimize from the feasible point b, class by class; see core/margins/margin_problem.hpp.")
       .def_prop_ro("evaluations", &MarginSolver::evaluations, "Kernel values computed so far.");
 }
 

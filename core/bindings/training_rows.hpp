@@ -29,7 +29,7 @@ class TrainingRows {
   Span<const Index> rows() const { return span(rows_); }
   std::uint64_t evaluations() const { return wide_ ? wide_->K.evaluations() : narrow_->K.evaluations(); }
 
-  // What is taken off all rows; empty for nothing.
+  // What is subtracted from all rows; empty for nothing.
   std::vector<double> center() const {
     const std::vector<float>& mean = wide_ ? wide_->K.mean() : narrow_->K.mean();
     return {mean.begin(), mean.end()};

@@ -13,8 +13,8 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kCopied = 600;  // rows: up to so many, steps on a copy that stays in cache pay for making it
-// Up to so many training rows solutions are carried on to rounding error, as in single fits (code_solver.cpp).
+constexpr Index kCopied = 600;  // rows: up to this many, steps on a copy that stays in cache pay for the copy
+// Up to this many training rows, solutions are refined to rounding error, as in single fits (code_solver.cpp).
 constexpr Index kPolished = 256;
 constexpr double kPolishedTol = 1e-12;
 

@@ -16,14 +16,14 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kSlice = 0.05;      // seconds between two questions
-constexpr double kLeastTime = 1e-3;  // seconds that another round is worth
-constexpr Index kPolished = 256;     // up to so many rows a solved problem is carried on to rounding error
+constexpr double kSlice = 0.05;      // seconds between two polls
+constexpr double kLeastTime = 1e-3;  // fewest seconds for another round
+constexpr Index kPolished = 256;     // up to this many rows, a solved problem is refined to rounding error
 constexpr double kPolishedTol = 1e-12;
 constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
 constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
 
-// A number without a common divisor with n, about 0.618 n: its multiples visit all of n, evenly at any time.
+// A number coprime to n, about 0.618 n: its multiples visit all of n, evenly at any time.
 Index even_stride(Index n) {
   Index stride = std::max<Index>(1, static_cast<Index>(0.6180339887 * static_cast<double>(n)));
   while (std::gcd(stride, n) != 1) ++stride;
@@ -32,9 +32,10 @@ Index even_stride(Index n) {
 
 // First the large columns, each by the engine; then the others in turn, by as many workers as there are threads. The thread that called asks now and then whether to go on,
 // while it works on its column. As long as it does, the others need not wait for it; where it has no column left, or
-// is long about something, they pause, keep their columns, and it asks between two such slices of time.
+// takes long over something, they pause, keep their columns, and it asks between two such slices of time.
 //
-// Where time is limited, a column ends when its share of what is left is over, and the next one begins. Columns that ended so go on in further rounds while time is left.
+// Where time is limited, a column stops when its share of the remaining time is over, and the next one begins. Such columns
+// continue in further rounds while time is left.
 template <class T>
 class Columns {
  public:
@@ -83,7 +84,7 @@ class Columns {
   };
   struct Stopped {
     Index column;
-    double opening;  // seconds that going on takes before the first step
+    double opening;  // seconds that resuming takes before the first step
   };
 
   static Settings without_steps(Settings settings) {
@@ -143,7 +144,7 @@ class Columns {
       w.work.begin(p_, shared_, l, start_.rows(l), start_.values(l));
     if (timed()) w.opening = since(begun);
   }
-  // Of the time that is left, where so many columns are.
+  // A share of the remaining time, for this many columns.
   double share(Index columns) const { return std::min(1.0, double(n_workers_) / double(columns)); }
 
   // Column k of this round as a dual problem with signed variables, all of one class, whose sum is zero.
@@ -189,7 +190,10 @@ class Columns {
     if (out->violation <= set_.tol && out->status != Status::interrupted) out->status = Status::solved;
     if (out->status == Status::solved && out->violation > set_.tol) out->status = Status::stalled;
     if (out->status == Status::time_limit) stopped_.push_back({l, opening});
-    const bool better = !out_[l] || (out->feasible ? out->dual >= out_[l]->dual : !out_[l]->feasible);
+    // Zero is feasible too, but no machine.
+    const bool better = !out_[l] || (!out->feasible      ? !out_[l]->feasible
+                                     : out_[l]->feasible ? out->dual >= out_[l]->dual
+                                                         : out->dual > out_[l]->dual);
     if (better) {
       dual_ = dual_ + out->dual - (out_[l] ? out_[l]->dual : 0);
       out_[l] = std::move(out);
@@ -253,7 +257,7 @@ class Columns {
     return *(out_[w.column] = std::move(out));
   }
 
-  // Columns whose share would go into getting ready have come as far as they can.
+  // Columns whose share would be spent on preparation have come as far as they can.
   void next_round() {
     const double left = std::max(watch_.left(), 0.0);
     todo_.clear();

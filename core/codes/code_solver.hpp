@@ -31,7 +31,7 @@ Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double me
 inline Index at_a_time(const CodeProblem& problem, int threads, bool serial) {
   return serial ? 1 : std::min<Index>(threads, problem.columns());
 }
-// Null columns were not begun, because of what has ended them all.
+// Null columns were not begun: something ended them all.
 struct CodeSolution {
   std::vector<std::unique_ptr<ColumnSolution>> columns;
   Status ended = Status::solved;
@@ -39,7 +39,7 @@ struct CodeSolution {
 
 // Columns that were not begun. Without a start a column knows nothing but its labels: it has no coefficients, and its
 // bias is their mean. But pairs of classes vote: there the class wins that has won less often, so that such votes are
-// almost the same number for and against every class, and the other pairs decide. To be asked for every column once.
+// almost the same number for and against every class, and the other pairs decide. To be called once per column.
 class Unbegun {
  public:
   Unbegun(const CodeProblem& p, const std::vector<double>& diagonal, const Coefficients& start)
@@ -76,7 +76,7 @@ class Unbegun {
   double weight(Index i) const { return !squared_ ? p_.upper[i] : p_.upper[i] > 0 ? 1 / p_.ridge[i] : 0; }
   double loss(double slack) const { return squared_ ? 0.5 * slack * slack : slack; }
 
-  // The start as it is. No kernel values are at hand: ||w|| <= r = sum |b| sqrt(k(x, x)), |f - bias| <= r sqrt(k(x, x)),
+  // The start as it is. No kernel values are known: ||w|| <= r = sum |b| sqrt(k(x, x)), |f - bias| <= r sqrt(k(x, x)),
   // and the dual objective of 0, which is feasible whatever the start, is a lower bound.
   void bound(Index l, ColumnSolution& out) const {
     const Span<const Index> at = start_.rows(l);

@@ -67,7 +67,7 @@ template <class T>
 T* Column<T>::room(std::size_t values) {
   if (held_room_ < values) {
     held_.reset();
-    held_.reset(new T[values]);
+    held_ = pages<T>(values, true);
     held_room_ = values;
   }
   return held_.get();

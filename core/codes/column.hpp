@@ -1,9 +1,9 @@
 // One column of a code whose kernel values are held, or can be (the pairs of classes of one-versus-one need their block once):
 // one run of pair steps, by one thread.
 #pragma once
-#include <memory>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "codes/column_rows.hpp"
 #include "dual/pair_steps.hpp"
 #include "kernels/kernel_rows.hpp"
@@ -13,13 +13,14 @@ namespace polymargin {
 // Kernel values that the columns share.
 template <class T>
 struct SharedValues {
-  const KernelBlocks<T>* K = nullptr;     // null where the matrix was given
-  Span<const Index> rows;                 // data rows of the sorted rows
-  Block<T> gram;                          // between all rows, or null
-  std::vector<std::unique_ptr<T[]>> own;  // between the rows of each class, or empty
+  const KernelBlocks<T>* K = nullptr;  // null where the matrix was given
+  Span<const Index> rows;              // data rows of the sorted rows
+  Block<T> gram;                       // between all rows, or null
+  std::vector<Pages<T>> own;           // between the rows of each class, or empty
   std::vector<double> diagonal;
   Index most_rows = 0;  // of a column whose values may all be computed
-  Index hurry = 0;  // a limit is near, and a column shall soon have a solution of use: steps that may go into a sample
+  Index hurry =
+      0;  // a limit is near, and a column should soon have a useful solution: steps that may be spent on a sample
 };
 
 // Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a kernel row
@@ -64,7 +65,7 @@ class Column {
   const SharedValues<T>* shared_ = nullptr;
   PairSteps<T> steps_;
   ColumnRows rows_;
-  std::unique_ptr<T[]> held_;  // values of this column alone, in memory that the next one uses again
+  Pages<T> held_;  // values of this column alone, in memory that the next one uses again
   std::size_t held_room_ = 0;
   Index n_sample_ = 0;  // steps on it
   double sharper_ = 1;  // multiplies the goal

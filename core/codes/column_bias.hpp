@@ -5,7 +5,7 @@
 //   sum_i u_i (y_i (t_i - bias))_+        t = -g: the bias from which on, or up to which, row i has no loss
 //
 // so they fall while the weight u of the rows with t < bias is less than that of the positive rows. They are smallest
-// at one t, or between two neighbours among them: then all variables are at their bounds (with equal class weights and
+// at one t, or between two neighbors among them: then all variables are at their bounds (with equal class weights and
 // a small C, say), and the bias is the middle of the two, as it is LIBSVM's wherever its variables are exactly at
 // bounds. Kb is the same for all optimal b, and so is this bias; to take the mean of t over the free variables, LIBSVM's
 // rule otherwise, gives the same number at the optimum, but any number at all if one variable is off its bound by

@@ -32,7 +32,7 @@ std::vector<double> ColumnRows::start(Span<const Index> at, Span<const double> b
     side[out[k] > 0] += out[k];
   }
   const double sum = side[0] + side[1];
-  if (std::abs(sum) <= 1e-10 * (side[1] - side[0])) return out;  // rounding: what is at a bound shall stay there
+  if (std::abs(sum) <= 1e-10 * (side[1] - side[0])) return out;  // rounding: what is at a bound should stay there
   const bool heavy = sum > 0;
   const double scale = -side[!heavy] / side[heavy];
   for (double& x : out)

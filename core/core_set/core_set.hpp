@@ -9,7 +9,7 @@
 // that is at most tol times the objective.
 //
 // The rows are a working set, small against the data: core vectors and rows that lately violated the optimality
-// conditions. All data are looked at by `own_scores` of expansion.hpp, block by block, wherever they are.
+// conditions. `own_scores` of expansion.hpp passes over all data, block by block, wherever they are.
 #pragma once
 #include <memory>
 #include <vector>

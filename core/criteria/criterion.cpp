@@ -25,7 +25,7 @@ void by_rows(Index n, Team& team, const Task& task) {
 
 void rbf_of_distances(const double* D, Index n, double gamma, double* K, Team& team) {
   const TileOps<double>& ops = tile_ops<double>();
-  // The exponential of a distance times -gamma is what the Laplacian kernel makes of its tile.
+  // exp(-gamma distance) is what the Laplacian kernel computes from its tile.
   const Formula<double> formula{KernelKind::laplacian, gamma, 0, 0, 0};
   by_rows(n, team, [&](Index from, Index to) {
     std::vector<double> row(n + 2 * kLanes, 0.0);  // `finish` reads whole panels
@@ -94,7 +94,7 @@ Criterion::Report Criterion::solve(const double* K, double r, double tol, Index 
       const double eps = tol * (inner.margin ? 0.5 * q : std::max(1 + r - q, 0.0));
       steps.run(eps, eps, std::min(steps.n_iter() + kChunk, max_steps), [] { return true; });
       const double now = minimum();
-      // The tolerance falls with the minimum; it is reached when that has come to rest.
+      // The tolerance falls with the minimum; it is reached when the minimum has settled.
       if (steps.status() == Status::stalled || (steps.status() == Status::solved && !(now < q))) break;
       q = now;
       if (steps.n_iter() >= max_steps && steps.status() != Status::solved) {

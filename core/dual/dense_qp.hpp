@@ -1,4 +1,4 @@
-// A quadratic program whose matrix is at hand,
+// A quadratic program whose matrix is in memory,
 //
 //   min over z   1/2 z'(Q + R) z + p'z      low <= z <= high,   the sum of z over each group as it is at the start
 //
@@ -6,9 +6,12 @@
 // group is a run of parts; without groups there is the box alone. Every machine ends here: the working set of a large
 // problem, a binary machine whose kernel values are held, the inner problems of a criterion.
 #pragma once
+#include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include "dual/face_program.hpp"
 #include "simd/steps.hpp"
 
 namespace polymargin {
@@ -21,17 +24,15 @@ struct Block {
 };
 
 template <class T>
-struct DenseQp {
+struct DenseQp : FaceProgram {
   std::vector<Index> sizes;      // of the parts
   std::vector<Block<T>> blocks;  // between parts p and q: blocks[p * n_parts + q]; or only one, between all variables
   std::vector<Index> groups;     // group g is the parts [groups[g], groups[g + 1]); empty: no sums
-  std::vector<double> low, high, ridge, diagonal;  // Q_ii in `diagonal`
-  std::vector<double> z, gradient;                 // a feasible start
-  std::vector<Index> first, part_of, group_of;     // first variable of each part; part and group of each variable
+  std::vector<double> ridge, diagonal;  // Q_ii in `diagonal`
+  std::vector<Index> first, part_of;    // first variable of each part; part of each variable
 
-  Index size() const { return static_cast<Index>(z.size()); }
   Index parts() const { return static_cast<Index>(sizes.size()); }
-  Index n_groups() const { return groups.empty() ? 0 : static_cast<Index>(groups.size()) - 1; }
+  Index n_groups() const override { return groups.empty() ? 0 : static_cast<Index>(groups.size()) - 1; }
   // The values of variable i with the variables of part q.
   const T* row(Index i, Index q) const {
     if (blocks.size() == 1) return blocks[0].values + i * blocks[0].ld + first[q];
@@ -51,15 +52,20 @@ struct DenseQp {
     }
     for (std::vector<double>* v : {&low, &high, &ridge, &diagonal, &z, &gradient}) v->assign(part_of.size(), 0.0);
   }
-  bool can_grow(Index i) const { return z[i] < high[i]; }
-  bool can_fall(Index i) const { return z[i] > low[i]; }
-  // g += (Q + R)(z - old)
-  void add_change(const std::vector<double>& old, std::vector<double>& g) const {
+  double values(Index i, const std::vector<Index>& list, double* out) const override {
+    for (Index j : list) *out++ = value(i, j);
+    return diagonal[i] + ridge[i];
+  }
+  double jitter() const override {
+    constexpr double rounding = sizeof(T) == 8 ? 1e-13 : 2e-6;
+    return rounding * std::max(*std::max_element(diagonal.begin(), diagonal.end()), std::numeric_limits<double>::min());
+  }
+  void add_change(const std::vector<double>& old, std::vector<double>& g) const override {
     std::vector<Index> changed;
     std::vector<double> change;
     for (Index i = 0; i < size(); ++i)
       if (z[i] != old[i]) changed.push_back(i), change.push_back(z[i] - old[i]);
-    // First R, which is lost beside large values of Q that cancel each other.
+    // First R, which would be lost beside large values of Q that cancel each other.
     for (std::size_t r = 0; r < changed.size(); ++r) g[changed[r]] += ridge[changed[r]] * change[r];
     constexpr Index tile = 2048;  // values of a row at a time, so that the sums stay in cache
     std::vector<const T*> rows(changed.size());

@@ -1,4 +1,4 @@
-// The dual of every machine with one variable per example, as one record:
+// The dual of every machine with one variable per row, as one record:
 //
 //   min over a   1/2 a'Qa - g'a + sum_i phi_i(a_i)      Q_ij = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r_i
 //   l_i <= a_i <= u_i   and   no sum constraint | sum a = s | sum over class c = s_c for every c

@@ -9,11 +9,13 @@ namespace polymargin {
 namespace {
 
 constexpr Index kStopEvery = 4096;  // steps between two looks at the clock
+constexpr double kRoot = 1e-9;      // a value far from that of a root
 
 double sigmoid(double t) { return t >= 0 ? 1 / (1 + std::exp(-t)) : std::exp(t) / (1 + std::exp(t)); }
 double log_add(double x, double y) { return std::max(x, y) + std::log1p(std::exp(-std::abs(x - y))); }
 
-// The root of an increasing function of t by Newton's method inside a bracket.
+// The root of an increasing function of t by Newton's method inside a bracket. Beside a pole Newton's steps are short far from
+// the root as well: there the bracket is halved.
 template <class F>
 double increasing_root(double low, double high, double t, const F& f) {
   t = std::min(std::max(t, low), high);
@@ -22,9 +24,22 @@ double increasing_root(double low, double high, double t, const F& f) {
     if (value == 0) return t;
     (value > 0 ? high : low) = t;
     double next = t - value / slope;
-    if (!(next > low && next < high)) next = 0.5 * (low + high);
-    if (std::abs(next - t) <= 1e-15 * (1 + std::abs(t))) return next;
+    const double least = 1e-15 * (1 + std::abs(t));
+    if (!(next > low && next < high) || (std::abs(next - t) <= least && std::abs(value) > kRoot))
+      next = 0.5 * (low + high);
+    if (std::abs(next - t) <= least) return next;
     t = next;
+  }
+  return t;
+}
+
+// t, or if it is outside the last point inside on the way to it.
+template <class F>
+double last_inside(double from, double t, const F& inside) {
+  while (!inside(t)) {
+    const double middle = 0.5 * (from + t);
+    if (middle == from || middle == t) return from;
+    (inside(middle) ? from : t) = middle;
   }
   return t;
 }
@@ -46,9 +61,9 @@ double newton_one(const EntropyQp<T>& qp, Index i) {
 }
 
 // The same along a_v + a_w = const, in the logit t of v. With c = u - a computed from the logit as well, a step keeps its digits
-// near either bound; the variable that ends closer to one is the one to be solved for.
+// near either bound; the variable that ends closer to one is the one to be solved for. Returns whether they have moved.
 template <class T>
-void newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
+bool newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const double uv = qp.u[v], av = uv * sigmoid(qp.t[v]), cv = uv * sigmoid(-qp.t[v]);
     const double uw = qp.u[w], aw = uw * sigmoid(qp.t[w]), cw = uw * sigmoid(-qp.t[w]);
@@ -72,23 +87,27 @@ void newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
         const double slope = uv * sigmoid(x) * sigmoid(-x);
         return std::pair{G + quad * s + x - std::log(a / c), 1 + slope * (quad + 1 / a + 1 / c)};
       });
+      // Where v and w reach their bounds together, rounding may put the root beyond.
+      t = last_inside(qp.t[v], t, [&](double x) { return aw - step(x) > 0 && cw + step(x) > 0; });
       const double s = step(t), a = aw - s, c = cw + s;
       const bool w_is_closer = std::min(a, c) < std::min(uv * sigmoid(t), uv * sigmoid(-t));
       if (attempt == 0 && w_is_closer) {
         std::swap(v, w);
         continue;
       }
-      if (!(a > 0 && c > 0)) return;
+      if (!(a > 0 && c > 0)) return false;
       tw = std::log(a / c);
     }
+    const bool moved = t != qp.t[v] || tw != qp.t[w];
     set_entropy(qp, v, t);
     set_entropy(qp, w, tw);
-    return;
+    return moved;
   }
+  return false;
 }
 
-// The least curvature of phi that a variable meets on its way up or down. At its present place it may be huge where the way leads
-// off a bound, and a choice by that would leave such a variable there for ever.
+// The least curvature of phi that a variable meets on its way up or down. At its current value it may be huge where the way leads
+// off a bound, and a choice by that would leave such a variable there forever.
 double way_up(double t, double u) { return t < 0 ? 4 / u : 1 / (u * sigmoid(t) * sigmoid(-t)); }
 double way_down(double t, double u) { return way_up(-t, u); }
 
@@ -107,7 +126,11 @@ Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::fu
     if (n_steps % kStopEvery == kStopEvery - 1 && stop()) break;
     for (Index k = 0; k < qp.m; ++k) h[k] = qp.G[k] + qp.t[k];
     Index i = -1, j = -1;
+    Index lowest = -1, highest = -1;
     double best = 0, quad = 0;
+    const auto curvature = [&](Index v, Index w) {
+      return std::max<double>(double(qp.diagonal[v]) + qp.diagonal[w] - 2 * double(qp.row(v)[w]), 0);
+    };
     if (qp.groups.empty()) {
       for (Index k = 0; k < qp.m; ++k) {
         if (std::abs(h[k]) <= eps || !entropy_moves(qp.t[k], h[k])) continue;
@@ -119,11 +142,13 @@ Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::fu
       Index begin = 0, end = 0;
       for (std::size_t g = 0; g + 1 < qp.groups.size(); ++g) {
         double low = kBlocked, high = -kBlocked;
+        Index at_low = -1, at_high = -1;
         for (Index k = qp.groups[g]; k < qp.groups[g + 1]; ++k) {
-          if (qp.t[k] < kFull) low = std::min(low, h[k]);
-          if (qp.t[k] > -kFull) high = std::max(high, h[k]);
+          if (qp.t[k] < kFull && h[k] < low) low = h[k], at_low = k;
+          if (qp.t[k] > -kFull && h[k] > high) high = h[k], at_high = k;
         }
         if (high - low <= worst) continue;
+        lowest = at_low, highest = at_high;
         worst = high - low, begin = qp.groups[g], end = qp.groups[g + 1], best = 0;
         for (Index k = begin; k < end; ++k) {
           double gap = high - h[k], key = gap * gap / (qp.diagonal[k] + up[k]);
@@ -132,18 +157,19 @@ Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::fu
       }
       best = 0;
       for (Index k = begin; i >= 0 && k < end; ++k) {
-        double gap = h[k] - h[i],
-               q = std::max<double>(double(qp.diagonal[i]) + qp.diagonal[k] - 2 * double(qp.row(i)[k]), 0);
+        double gap = h[k] - h[i], q = curvature(i, k);
         double key = gap * gap / (q + up[i] + down[k]);
         if (gap > 0 && qp.t[k] > -kFull && key > best) best = key, j = k, quad = q;
       }
     }
     if (i < 0 || j < 0) break;
     double ai = qp.a[i], aj = qp.a[j];
-    if (i == j)
+    if (i == j) {
       set_entropy(qp, i, newton_one(qp, i));
-    else
-      newton_two(qp, i, j, quad);
+    } else if (!newton_two(qp, i, j, quad)) {  // equal but for rounding: then the two that are furthest apart
+      i = lowest, j = highest, ai = qp.a[i], aj = qp.a[j];
+      if (!newton_two(qp, i, j, curvature(i, j))) break;
+    }
     note(i), note(j);
     pass.update(qp.G.data(), qp.row(i), qp.row(j), T(qp.a[i] - ai), i == j ? T(0) : T(qp.a[j] - aj), qp.m);
   }

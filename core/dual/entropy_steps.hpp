@@ -8,7 +8,7 @@
 
 namespace polymargin {
 
-// A logit beyond which u - a is rounding error of u. A variable there has nothing to move outwards, whatever its gradient.
+// A logit beyond which u - a is rounding error of u. A variable there has nothing to move outward, whatever its gradient.
 constexpr double kFull = 35;
 inline bool entropy_moves(double t, double slope) { return slope < 0 ? t < kFull : t > -kFull; }
 
@@ -23,7 +23,7 @@ struct EntropyQp {
   const T* row(Index i) const { return Q + i * m; }
 };
 
-// Steps on one or two variables until no violation exceeds eps. Returns the number of steps; `stop` is asked now and then.
+// Steps on one or two variables until no violation exceeds eps. Returns the number of steps; `stop` is polled now and then.
 template <class T>
 Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop);
 

@@ -1,76 +1,66 @@
 // All variables off their bounds at once.
 //
 // Where classes overlap and C is large, pair steps run into millions while few variables are off their bounds. On the
-// face of a point, where variables at bounds stay there, a dense quadratic program (dense_qp.hpp) is a linear system:
+// face of a point, where variables at bounds stay there, a quadratic program (face_program.hpp) is a linear system:
 //
-//   (Q + R)_FF d = -g_F + A lambda,     A'd = 0          F the free variables, A their groups
+//   H_FF d = -g_F + A lambda,     A'd = 0          F the free variables, A their groups
 //
 // The step d is cut at the first bound that it meets, and the variable that met it leaves F. Where none is met, the
 // gradient of all variables shows which of those at bounds violate the optimality conditions, and the worst of them
 // come into F. A Cholesky factor of the system is kept up to date as variables come and go, so a step costs |F|^2
-// whatever C and however close to singular Q is.
+// whatever C and however close to singular H is.
 #pragma once
 #include <functional>
 #include <vector>
 
-#include "dual/dense_qp.hpp"
+#include "dual/face_program.hpp"
+#include "dual/factor.hpp"
 
 namespace polymargin {
 
-// L L' = the matrix of the free variables, and W = L^-1 A, as columns of one array.
-class Factor {
- public:
-  void begin(Index n_groups, double jitter);
-  Index size() const { return n_; }
-  // A variable with these values towards the ones that are there, and its own. False where the matrix is not positive.
-  bool append(const double* row, double diagonal, Index group);
-  void remove(Index at);
-  // x = L^-1 x and x = L^-T x
-  void forward(double* x) const;
-  void backward(double* x) const;
-  const double* groups(Index k) const { return column(k) + capacity_; }  // row k of W
-  double jitter() const { return jitter_; }
-
- private:
-  double* column(Index k) { return memory_.data() + k * stride_; }
-  const double* column(Index k) const { return memory_.data() + k * stride_; }
-  void grow();
-
-  Index n_ = 0, capacity_ = 0, n_groups_ = 0, stride_ = 0;
-  double jitter_ = 0;
-  std::vector<double> memory_, row_;  // column k: L[., k] from row 0 on, then W'[., k]
-};
-
-template <class T>
 class Face {
  public:
   // From qp.z and its gradient, both of which become those of the new point; its objective is never higher. True when
-  // no violation exceeds tol; false after so many multiply-adds, where there are more free variables or groups than
+  // no violation exceeds tol; false after this many multiply-adds, where there are more free variables or groups than
   // this is made for, where rounding leaves nothing to gain, or when stop() says so.
-  bool solve(DenseQp<T>& qp, double tol, double work, const std::function<bool()>& stop);
+  bool solve(FaceProgram& qp, double tol, double work, const std::function<bool()>& stop);
+  // Whether so many free variables are not too many.
+  static bool suits(double n_free) { return n_free <= kMostFree; }
   Index n_steps() const { return n_steps_; }
-  // Whether it ended because rounding, or an indefinite Q, leaves nothing to gain here.
+  // Whether it ended because rounding, or an indefinite H, leaves nothing to gain here.
   bool lost() const { return lost_; }
 
  private:
-  double level(Index i) const { return qp_->groups.empty() ? 0 : level_[qp_->group_of[i]]; }
-  void set_free(Index i);
+  static constexpr Index kMostFree = 2048;
+  bool is_base(Index i) const { return qp_->tied() && qp_->base_of(i) == i; }
+  double level(Index i) const {
+    return qp_->tied() ? qp_->gradient[qp_->base_of(i)] : level_.empty() ? 0 : level_[qp_->group_of[i]];
+  }
+  double slope_of(Index k) const {
+    return qp_->gradient[free_[k]] - (qp_->tied() ? qp_->gradient[qp_->base_of(free_[k])] : 0);
+  }
+  void set_free(const std::vector<Index>& list);
   void set_fixed(Index at);
   void factorize();
   void direction();
   void solve_groups();
   bool advance();
+  void new_base(Index tie);
   void follow();
   void see_sums();
   bool kept_sums() const;
   double see_levels();
   bool widen(double tol);
 
-  DenseQp<T>* qp_ = nullptr;
+  FaceProgram* qp_ = nullptr;
   Factor factor_;
   std::vector<Index> free_;  // in the order of the factor
   std::vector<char> is_free_;
-  std::vector<double> d_, lambda_, row_, small_;
+  std::vector<double> y_,
+      lifted_;  // L^-1 of minus the slopes of the free variables, and the same with the groups' part
+  std::vector<double> d_, lambda_, rows_, small_;
+  std::vector<Index> groups_;
+  std::vector<double> taken_;            // by a whole step from the base of each tie
   std::vector<double> old_z_, old_g_;    // the last point whose gradient is known for all variables
   std::vector<double> safe_z_, safe_g_;  // the last one of them whose sums are right
   std::vector<double> level_;            // multiplier of each group there

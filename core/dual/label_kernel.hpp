@@ -25,7 +25,7 @@ class LabelKernel {
   Index label(Index variable) const { return label_[variable]; }
   double operator()(Index i, Index j) const { return label_[i] == label_[j] ? p_.same : p_.other; }
 
-  // From rows at hand; row r belongs to variable rows_of[r], and `columns` are the variables of their entries.
+  // From rows in memory; row r belongs to variable rows_of[r], and `columns` are the variables of their entries.
   void add_rows(const std::vector<const T*>& rows, Span<const Index> rows_of, const double* change,
                 Span<const Index> columns, double* sum) const {
     constexpr Index tile = 2048;
@@ -63,7 +63,7 @@ class LabelKernel {
   }
 
  private:
-  static constexpr Index kSerial = 200000;  // multiply-adds under which threads cost more than they bring
+  static constexpr Index kSerial = 200000;  // multiply-adds below which threads cost more than they gain
 
   void add(const T* const* rows, Span<const Index> rows_of, const double* change, Span<const Index> columns,
            double* sum) const {
@@ -95,7 +95,7 @@ class LabelKernel {
   std::vector<Index> label_;
 };
 
-// The kernel's part of Qa in a problem with one variable per example.
+// The kernel's part of Qa in a problem with one variable per row.
 template <class T>
 void linear_part(const DualProblem& p, const KernelBlocks<T>& K, const std::vector<double>& a,
                  std::vector<double>& scores) {

@@ -1,7 +1,7 @@
 // A large problem begins where a smaller one of its kind ends: every third row, with its losses counted thrice, has nearly
-// the scores that are sought. A row of the smaller problem keeps its variables as far as its own bounds allow; every other
+// the right scores. A row of the smaller problem keeps its variables as far as its own bounds allow; every other
 // row answers the scores it is given: at its bound where it lacks the margin, at zero where it has it. Where classes overlap,
-// almost all support vectors are at their bounds and known before the first step; the engine mends the few near the margin.
+// almost all support vectors are at their bounds and known before the first step; the engine corrects the few near the margin.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,12 +14,13 @@
 
 namespace polymargin {
 
-constexpr Index kLarge = 8192;   // rows from which on a problem begins with some of them ...
-constexpr Index kHurried = 512;  // ... and where time is limited, so that there is soon a machine of use
+constexpr Index kLarge = 8192;   // a problem with more rows begins with some of them ...
+constexpr Index kHurried = 512;  // ... and where time is limited, so that there is soon a useful machine
 constexpr Index kThinning = 3;   // rows that one of the smaller problem stands for
-constexpr double kBold = 0.5;   // share of the support vectors at their bounds from which on the others are told theirs
-constexpr double kBand = 60;    // times the root of n: rows so near the margin that their place is open
-constexpr double kWorse = 1.5;  // times its objective: then the coarse machine is the better one
+constexpr double kBold =
+    0.5;  // share of the support vectors at their bounds above which the other rows are set to theirs
+constexpr double kBand = 60;        // times the root of n: rows so near the margin that their bound is open
+constexpr double kWorse = 1.5;      // times its objective: then the coarse machine is the better one
 constexpr double kCoarseTol = 0.3;  // the scores of some of the rows are not nearer to those of all
 
 // The positions of every third row of each class, and how many rows each of them stands for.
@@ -117,8 +118,8 @@ inline bool begins_small(Index n, const std::vector<double>& alpha, const Settin
          std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
 }
 
-// There was no time for more than a part of the rows: its machine is that of them all as well as it can be known, with bounds
-// that are beyond those of the whole.
+// There was time for only a part of the rows: its machine is the best estimate of the whole one, with bounds
+// beyond those of the whole.
 inline Solution scattered(const Thinned& thin, const Solution& found, Index n) {
   Solution out = found;
   const std::size_t h = thin.at.size(), w = found.alpha.size() / h;

@@ -26,7 +26,7 @@ class PairSteps {
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {
-      // These come first: they compute the gradient anew, after which there may be no violation left to step on.
+      // These come first: they recompute the gradient, after which there may be no violation left.
       if (n_iter_ >= next_face_) try_face(goal, more);
       if (n_iter_ >= next_check_) check();
       // Values in float32 are too coarse for a face: those in float64 will do.
@@ -78,7 +78,7 @@ class PairSteps {
     status_ = status;
     return true;
   }
-  // False where no step can be named: some values are no numbers, or rounding leaves nothing to gain.
+  // False where no step can be chosen: some values are NaN, or rounding leaves nothing to gain.
   bool step() { return qp.groups.empty() ? box_step() : group_step(); }
   bool group_step();
   bool box_step();
@@ -96,7 +96,7 @@ class PairSteps {
   Range worst_;  // of the group that violates the conditions most; without groups from 0 to the violation
   Index worst_group_ = 0;
   Pick first_;  // without groups: the variable with the largest gain
-  Face<T> face_;
+  Face face_;
   bool exact_ = false, lost_ = false;  // lost: rounding leaves nothing to gain on a face
   Index n_iter_ = 0, next_check_ = 0, next_face_ = 0, last_face_ = 0;
   Index until_ = 0;      // 0: tol was not reached yet

@@ -184,7 +184,7 @@ bool RowPolicy<T>::reduce(Index i, double scale, double* a) const {
   return is_bound;
 }
 
-// What the scores ask for, and how far they are from asking for something else.
+// What the scores call for, and how far they are from calling for something else.
 template <class T>
 double RowPolicy<T>::respond(Index i, const std::vector<double>& multiplier, const double* f, double* a) const {
   const double missing = p_.linear[i] - *f + (multiplier.empty() ? 0 : multiplier[0]);
@@ -216,7 +216,7 @@ void RowPolicy<T>::lose(const double* F, const double* A, Solution& out) {
   for (Index g = 0; g + 1 < static_cast<Index>(groups_.size()); ++g) out.multiplier.push_back(level(g, F, A).value());
 }
 
-// Entropy: full and empty variables take the logits that the level of their group asks for; nothing else feels it.
+// Entropy: full and empty variables take the logits that the level of their group implies; nothing else changes.
 template <class T>
 void RowPolicy<T>::settle(Solution& out) {
   std::size_t g = 0;

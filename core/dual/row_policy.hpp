@@ -38,9 +38,9 @@ class RowPolicy {
   void load(const std::vector<Index>& at, const double* F, const double* A);
   Index solve(double target, Index budget, const std::function<bool()>& stop);
   double value(Index r, Index) const { return p_.entropy ? logistic_.a[r] : steps_.qp.z[r]; }
-  // Pair steps see to it (pair_steps.hpp).
-  std::vector<Index> together(const double*, Index, Index) const { return {}; }
-  void descend(const std::function<bool()>&) {}
+  // Pair steps do this (pair_steps.hpp).
+  std::vector<Index> together(const double*, const double*, Index, Index) const { return {}; }
+  Index descend(double, const std::function<bool()>&) { return 0; }
 
   void add_rows(const std::vector<const T*>& rows, const Moves& moves, Span<const Index> columns, double* F) const {
     M_.add_rows(rows, span(moves.row), change(moves).data(), columns, F);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dual/levels.hpp"
+#include "dual/newton.hpp"
 #include "dual/row_policy.hpp"
 
 namespace polymargin {
@@ -45,13 +46,43 @@ struct ThinRows : Thinned {
   };
 };
 
+constexpr Index kProbe = 2048;         // rows of a problem thinned for a look at it
+constexpr double kManySupport = 0.25;  // of them: with fewer support vectors, working sets find them soonest
+
+// Whether many rows are support vectors, by the look of some.
+template <class T>
+bool has_many_support(const DualProblem& problem, const KernelBlocks<T>& K, const Settings& settings, Team& team) {
+  const ThinRows thin(problem);
+  const Index n = static_cast<Index>(thin.at.size());
+  if (2 * n > problem.rows.size) return false;  // many small classes
+  if (n > kProbe) return has_many_support(thin.problem, K, settings, team);
+  Settings coarse = settings;
+  coarse.keeps_rows = false;
+  coarse.gap = std::numeric_limits<double>::infinity();
+  coarse.tol = std::max(settings.tol, kCoarseTol);
+  std::unique_ptr<RowCache<T>> own;
+  const Solution found = solve(thin.problem, K, own, std::vector<double>(n, 0.0), coarse, team);
+  const auto rest = std::count(found.alpha.begin(), found.alpha.end(), 0.0);
+  return double(n - rest) >= kManySupport * double(n);
+}
+
 }  // namespace
 
 template <class T>
 Solution solve(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
                std::vector<double> alpha, const Settings& settings, Team& team) {
-  RowPolicy<T> policy(problem, K, alpha, settings, team);
-  return by_levels<ThinRows>(problem, policy, K, cache, std::move(alpha), settings, team);
+  Settings rest = settings;
+  NewtonStart start;
+  if (suits_newton(problem, K.serial(), K.cost(), alpha, settings) && has_many_support(problem, K, settings, team)) {
+    start = newton_start(problem, K, cache, settings, team);
+    if (!start.alpha.empty()) alpha = std::move(start.alpha);
+    rest.max_iter -= start.n_iter, rest.time_limit -= start.seconds;
+    if (start.interrupted) rest.stop = [](const Progress&) { return true; };
+  }
+  RowPolicy<T> policy(problem, K, alpha, rest, team);
+  Solution out = by_levels<ThinRows>(problem, policy, K, cache, std::move(alpha), rest, team);
+  out.n_iter += start.n_iter;
+  return out;
 }
 
 #define POLYMARGIN_INSTANTIATE(T)                                                                    \

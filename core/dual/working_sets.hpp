@@ -13,7 +13,7 @@
 //   P.wants_to_fall(k)                    which way row k would go, where sums tie rows together (else false)
 //   P.slope(k, F, A, old, before)         change of row k times its gradient, before or after it
 //   P.square(q), P.load, P.solve, P.value the working set: its kernel values, its start, its steps, its solution
-//   P.together(...)                       rows whose free variables shall be moved together now, by P.descend
+//   P.together(...)                       rows whose free variables should be moved together now, by P.descend
 //   P.add_rows, P.add_blocks              what changes of variables add to scores
 //   P.finish(out)                         multipliers, status and what the point proves
 #pragma once
@@ -78,7 +78,7 @@ class WorkingSets {
   }
 
   // From a feasible point, with these active rows; none: all of them, as far as they are not held at bounds.
-  // `n_iter` steps have been taken before.
+  // `n_iter` steps were taken before.
   Solution run(std::vector<double> start, std::vector<Index> active, Index n_iter) {
     out_.n_iter = n_iter;
     begin(std::move(start), std::move(active));
@@ -107,16 +107,16 @@ class WorkingSets {
  private:
   static constexpr Index kBlock = 768;     // largest working set of a large problem
   static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
-  static constexpr Index kPolished = 256;  // up to this size a solved problem is carried on to rounding error
+  static constexpr Index kPolished = 256;  // up to this size, a solved problem is refined to rounding error
   static constexpr double kPolishedTol = 1e-12;
   static constexpr double kCheap =
-      100;  // a value of fewer multiply-adds is computed sooner than memory is found for it
+      100;  // a value of fewer multiply-adds is computed faster than memory is allocated for it
   static constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
   static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
   static constexpr Index kLeft = 4000000;    // scores that are left for the next solve
-  static constexpr int kWeighed = 10;        // times that scores made anew may ask for more steps
+  static constexpr int kWeighed = 10;        // times that recomputed scores may call for more steps
 
   // --- the start ---
 
@@ -316,7 +316,7 @@ class WorkingSets {
     return moves;
   }
 
-  // work(rows) for a few rows at a time, so that a stop is heard in between; then the scores are lost.
+  // work(rows) for a few rows at a time, with polls in between; after a stop the scores are lost.
   template <class Work>
   void in_parts(const std::vector<Index>& rows, Index width, const Work& work) {
     const Index n = static_cast<Index>(rows.size());
@@ -348,7 +348,7 @@ class WorkingSets {
   // --- one round ---
 
   // The working set: half of it the largest keys, the other half from the last set, newest first. Steps on some rows upset
-  // others that are like them; with both in one set they come to terms, else they take turns round by round.
+  // others that are like them; in one set they settle together, else they take turns round by round.
   void choose() {
     const Index quick =
         std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
@@ -419,17 +419,17 @@ class WorkingSets {
     if (q == m_) rows_.active().fetch(span(at), fetched_);
     local_kernel(at);
     policy_.load(at, F_.data(), A_.data());
-    // Polishing takes no more steps than the solution did, and some.
+    // Polishing takes little more than as many steps as the solution did.
     const Index budget = std::min<Index>(set_.max_iter - out_.n_iter,
                                          polished_ ? out_.n_iter + Policy::kPolishing * q : Policy::kSteps * q + 1000);
     const Index steps = policy_.solve(target, budget, [&] { return stop(target); });
     out_.n_iter += steps;
     move(at);
-    const std::vector<Index> free = policy_.together(A_.data(), steps, q);
+    const std::vector<Index> free = policy_.together(F_.data(), A_.data(), steps, q);
     if (free.empty()) return;
     local_kernel(free);
     policy_.load(free, F_.data(), A_.data());
-    policy_.descend([&] { return stop(target); });
+    out_.n_iter += policy_.descend(target, [&] { return stop(target); });
     move(free);
   }
   bool stop(double violation) { return watch_.late() || watch_.asked(out_.n_iter, violation, objective_); }
@@ -487,7 +487,7 @@ class WorkingSets {
     if (!part[0].row.empty()) policy_.add_blocks(part[0], span(active_), F_.data());
   }
 
-  // Changed rows whose kernel rows shall be kept (with their positions in the cache), and those that come for the first time.
+  // Changed rows whose kernel rows should be kept (with their positions in the cache), and those that come for the first time.
   // Where a value is cheap, a kernel row is kept only from its second use on: many rows go to their bounds and stay there.
   // Where there is no room for all that should be kept, none is.
   struct Split {
@@ -507,7 +507,7 @@ class WorkingSets {
     return split;
   }
 
-  // About the error of a score that comes from rounded kernel values.
+  // The approximate error of a score from rounded kernel values.
   double rounding() const {
     double squares = 0;
     for (Index c = 0; c < w_; ++c) {
@@ -517,7 +517,7 @@ class WorkingSets {
     return rounding_error<T>(largest_, std::sqrt(squares));
   }
 
-  // Whether the scores were made anew, from weights: a linear kernel whose rounding shows. Once after each move.
+  // Whether the scores were recomputed from weights: a linear kernel whose rounding shows. Once after each move.
   bool weigh(double eps) {
     const double work = double(w_ + 1) * double(n_) * K_.cost();
     if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= kSeen * eps)
@@ -542,7 +542,7 @@ class WorkingSets {
 
   // --- the end ---
 
-  // The scores of every row, if they can be had in time, and what the point proves; else nothing is claimed.
+  // The scores of every row, if there is time for them, and what the point proves; else nothing is claimed.
   void finish() {
     scatter();
     if (m_ < n_ && !lost_) {
@@ -565,7 +565,7 @@ class WorkingSets {
     out_.violation = measure();
     const double eps = policy_.tolerance(), error = weighed_ || sizeof(T) < sizeof(double) ? 0 : rounding();
     if (error > eps) out_.violation = std::max(out_.violation, error);
-    // What ended no more than the sharpening leaves a solution.
+    // If only the refinement was cut short, the point is still a solution.
     if (sharper_ < 1 && out_.violation <= eps && out_.status != Status::interrupted) out_.status = Status::solved;
     if (out_.status == Status::solved && out_.violation > eps) out_.status = Status::stalled;
     leave_for_next();

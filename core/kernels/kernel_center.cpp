@@ -1,4 +1,4 @@
-// What is taken off all rows: the mean, or the usual value of a feature.
+// What is subtracted from all rows: the mean, or the usual value of a feature.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@ namespace polymargin {
 namespace {
 
 constexpr Index kMeanRows = 1024, kUsualRows = 128;
-constexpr double kUsual = 0.4;  // the share of values that must be equal for lists to be tried
+constexpr double kUsual = 0.4;  // share of equal values above which lists are tried
 
 double value_at(const Data& X, Index i, Index k) {
   const void* x = row_start(X, i);
@@ -25,7 +25,7 @@ std::vector<double> mean_row(const Data& X) {
 }
 
 // Where more than half of some rows of X have the same value of a feature, that value comes into `mean`. How many of all values
-// that were looked at are such ones? (Boyer and Moore's vote finds the only value that can have a majority.)
+// that were looked at are equal to it? (Boyer and Moore's vote finds the only value that can have a majority.)
 double set_usual(const Data& X, std::vector<double>& mean) {
   const Index used = std::min(X.n, kUsualRows);
   std::vector<double> usual(X.d);

@@ -49,11 +49,11 @@ double KernelBlocks<T>::farthest(const T* col_norms, Index n) const {
   return most;
 }
 
-// Norms and dots leave nothing of a distance that is small beside the norms: such RBF values are made from differences. Which
+// Norms and dots lose a distance that is small beside the norms: such RBF values are computed from differences. Which
 // ones depends on the pair alone.
 template <class T>
-void KernelBlocks<T>::mend(Index i, T row_norm, const T* dots, const T* col_norms, double farthest,
-                           Span<const Index> cols, T* out) const {
+void KernelBlocks<T>::recompute_far(Index i, T row_norm, const T* dots, const T* col_norms, double farthest,
+                                    Span<const Index> cols, T* out) const {
   if (!(double(row_norm) + farthest > kFar)) return;
   for (Index c = 0; c < cols.size; ++c) {
     const double norms = double(row_norm) + double(col_norms[c]);
@@ -68,9 +68,9 @@ template double KernelBlocks<float>::exponent(Index, Index) const;
 template double KernelBlocks<double>::exponent(Index, Index) const;
 template double KernelBlocks<float>::farthest(const float*, Index) const;
 template double KernelBlocks<double>::farthest(const double*, Index) const;
-template void KernelBlocks<float>::mend(Index, float, const float*, const float*, double, Span<const Index>,
-                                        float*) const;
-template void KernelBlocks<double>::mend(Index, double, const double*, const double*, double, Span<const Index>,
-                                         double*) const;
+template void KernelBlocks<float>::recompute_far(Index, float, const float*, const float*, double, Span<const Index>,
+                                                 float*) const;
+template void KernelBlocks<double>::recompute_far(Index, double, const double*, const double*, double,
+                                                  Span<const Index>, double*) const;
 
 }  // namespace polymargin

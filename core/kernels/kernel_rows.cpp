@@ -17,10 +17,10 @@ constexpr Index kListedBytes = 1 << 20;   // the same for rows that are lists, w
 constexpr Index kColumns = 256;           // columns of a tile at most
 constexpr Index kRows = 256;              // rows of a tile that waits in memory: long rows, and the Gram's mirror
 constexpr Index kTaskRows = 512;          // rows a thread computes per packing of the columns
-constexpr double kSerial = 500000;        // multiplications under which threads cost more than they bring
+constexpr double kSerial = 500000;        // multiplications below which threads cost more than they gain
 // The work of a term that is listed, against one of a dense tile.
 constexpr double kListed = 1.5;
-// Up to so many features differences are squared directly: exact at any distance from the origin.
+// Up to this many features, differences are squared directly: exact at any distance from the origin.
 constexpr Index kDirect = 16;
 
 Term term_of(KernelKind kind, const Data& A, const Data& B) {
@@ -86,7 +86,7 @@ T KernelBlocks<T>::used_norm(T squared) const {
   return squared > 0 ? 1 / std::sqrt(squared) : 0;
 }
 
-// Squared norms of rows of A by the operations that make their dots: the distance of a row to itself is exactly 0.
+// Squared norms of rows of A by the same operations as their dots: the distance of a row to itself is exactly 0.
 template <class T>
 void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
   Scratch& s = scratch();
@@ -220,7 +220,7 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
     ops_.finish(formula_, tile, ldt, m, s.cols.size, row_norms, s.packed_norms, out + r0 * ldo, ldo);
     if (r0 == 0) far = farthest(s.packed_norms, s.cols.size);
     for (Index r = 0; r < m; ++r)
-      mend(rows[r0 + r], row_norms[r], tile + r * ldt, s.packed_norms, far, s.cols, out + (r0 + r) * ldo);
+      recompute_far(rows[r0 + r], row_norms[r], tile + r * ldt, s.packed_norms, far, s.cols, out + (r0 + r) * ldo);
   }
 }
 
@@ -250,7 +250,7 @@ void KernelBlocks<T>::call(Span<const Index> rows, Span<const Index> cols, T* ou
 
 // ---- blocks ----
 
-// Whether so many rows and columns are too few for threads; a CSR matrix may have any number of features.
+// Whether these are too few rows and columns for threads; a CSR matrix may have any number of features.
 template <class T>
 bool KernelBlocks<T>::little(Index rows, Index cols) const {
   return static_cast<double>(rows) * static_cast<double>(cols) * (static_cast<double>(A_.d) + 16) < kSerial;
@@ -357,7 +357,7 @@ void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team,
 
 template <class T>
 void KernelBlocks<T>::diagonal(Span<const Index> rows, double* out) const {
-  constexpr Index few = 32;  // a callable is asked for small squares: one call per value would cost more
+  constexpr Index few = 32;  // a callable computes small squares: one call per value would cost more
   std::vector<T> values(few * few), squared(few);
   for (Index i = 0; i < rows.size; i += few) {
     const Index m = std::min(few, rows.size - i);

@@ -25,7 +25,7 @@ class KernelBlocks {
   void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld) const;
   // The same by all of a team. Callables always run serially.
   void block(Span<const Index> rows, Span<const Index> cols, T* out, Index ld, Team& team) const;
-  // Columns that many small blocks will ask for: packed once, if that takes at most so many bytes.
+  // Columns that many small blocks will need: packed once, if that takes at most this many bytes.
   struct Columns {
     std::vector<Index> list;
     std::vector<T> panels, norms;
@@ -33,13 +33,13 @@ class KernelBlocks {
   Columns columns(std::vector<Index> list, double bytes) const;
   void block(Span<const Index> rows, const Columns& cols, T* out, Index ld, Team& team) const;
   // out[i * ld + j] = k(A[rows[i]], A[rows[j]]) + offset for A = B: half is computed, half is mirrored. `stop` is
-  // asked by every thread before each of its tasks; once it is true the rest is left out.
+  // polled by every thread before each of its tasks; once it is true the rest is skipped.
   void gram(Span<const Index> rows, T* out, Index ld, Team& team, const std::function<bool()>& stop = {}) const;
   // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.
   void diagonal(Span<const Index> rows, double* out) const;
   // Columns that are computed together: blocks with as many, or a multiple, waste nothing.
   Index width() const;
-  // Multiply-adds that one value takes, about.
+  // Multiply-adds per value, approximately.
   double cost() const {
     if (kernel_.kind == KernelKind::precomputed) return 1;
     if (!A_.sparse() || A_.n == 0) return 20 + static_cast<double>(A_.d);
@@ -79,8 +79,8 @@ class KernelBlocks {
   void squared_norms(Span<const Index> rows, T* out) const;
   double exponent(Index i, Index j) const;
   double farthest(const T* col_norms, Index n) const;
-  void mend(Index i, T row_norm, const T* dots, const T* col_norms, double farthest, Span<const Index> cols,
-            T* out) const;
+  void recompute_far(Index i, T row_norm, const T* dots, const T* col_norms, double farthest, Span<const Index> cols,
+                     T* out) const;
   T used_norm(T squared) const;
   void gather(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const;
   void call(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const;
@@ -91,8 +91,8 @@ class KernelBlocks {
   Formula<T> formula_;
   Term term_;
   bool has_norms_;
-  // Of some rows of A, taken off all rows where only differences matter (rounding errors shrink), or where most rows of A have the
-  // same value of a feature, that value. For float32 and for float64 rows, equal unless all rows are float64.
+  // Of some rows of A, subtracted from all rows where only differences matter (rounding errors shrink), or where most rows
+  // of A have the same value of a feature, that value. For float32 and for float64 rows, equal unless all rows are float64.
   std::vector<float> mean_;
   std::vector<double> wide_mean_;
   bool few_ = false;      // many values are 0 then: products with them are left out

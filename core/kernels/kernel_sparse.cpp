@@ -98,7 +98,7 @@ void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, In
     ops_.sparse_dots(term_, s.slots.data(), s.values.data(), n, panel, tile);
     const T norm = has_norms_ ? norms_[i] : 0;
     ops_.finish(formula_, tile, lanes, 1, s.cols.size, &norm, col_norms, out + r * ldo, ldo);
-    mend(i, norm, tile, col_norms, far, s.cols, out + r * ldo);
+    recompute_far(i, norm, tile, col_norms, far, s.cols, out + r * ldo);
   }
 }
 

@@ -1,6 +1,6 @@
-// Scores of a linear kernel by way of weights, w = sum_r coef_r (x_r - mean), summed with more digits than a double has.
+// Scores of a linear kernel by way of weights, w = sum_r coef_r (x_r - mean), summed in more than double precision.
 //
-// Where rows lie far from the origin, kernel values are much larger than the scores that their sums make, and rounding them leaves
+// Where rows lie far from the origin, kernel values are much larger than the scores they sum to, and rounding them leaves
 // little of these. Weights are as small as the scores.
 #pragma once
 #include <limits>
@@ -10,9 +10,9 @@
 
 namespace polymargin {
 
-constexpr double kSeen = 1e-5;  // of the tolerance: rounding that is no more than this need not be looked at
+constexpr double kSeen = 1e-5;  // share of the tolerance below which rounding is ignored
 
-// About the error of a score that comes from rounded kernel values up to `largest`; `size` is the length of its coefficients.
+// The approximate error of a score from rounded kernel values up to `largest`; `size` is the length of its coefficients.
 template <class T>
 double rounding_error(double largest, double size) {
   return 0.5 * double(std::numeric_limits<T>::epsilon()) * largest * size;

@@ -1,10 +1,11 @@
-// Rows of K over a list of columns (data rows), kept while the memory lasts; the row used longest ago goes first.
+// Rows of K over a list of columns (data rows), kept while memory lasts; the least recently used row goes first.
 #pragma once
 #include <algorithm>
 #include <memory>
 #include <numeric>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "kernels/kernel_rows.hpp"
 
 namespace polymargin {
@@ -18,10 +19,10 @@ class RowCache {
     least = std::min(least, most);
     const double room = std::clamp(bytes / sizeof(T), double(least) * double(most), double(most) * double(most));
     reserved_ = static_cast<std::size_t>(room);
-    memory_.reset(new T[reserved_]);  // uninitialised: a page is taken when a row is written to it
+    memory_ = pages<T>(reserved_);
   }
 
-  // Begins anew with other columns, in the same memory: fresh pages cost more than the values that go there.
+  // Starts over with other columns in the same memory: fresh pages cost more than the values stored there.
   void reset(std::vector<Index> columns) {
     m_ = static_cast<Index>(columns.size());
     columns_ = K_.columns(std::move(columns), packing_);
@@ -29,7 +30,7 @@ class RowCache {
     forget();
   }
 
-  // What an earlier solve has left besides rows: a point, and what the kernel makes of it. The caller's; empty at first.
+  // What an earlier solve has left besides rows: a point and its kernel products. Owned by the caller; empty at first.
   std::vector<double> point, scores;
 
   Index capacity() const { return capacity_; }
@@ -121,7 +122,7 @@ class RowCache {
   double packing_;  // bytes that the columns may take packed
   Index m_ = 0, capacity_ = 0, used_ = 0;
   std::size_t reserved_ = 0;
-  std::unique_ptr<T[]> memory_;
+  Pages<T> memory_;
   std::vector<Index> slot_, owner_, missing_;  // slot of a position, position in a slot
   std::vector<std::uint64_t> stamp_;
   std::uint64_t now_ = 0;

@@ -18,14 +18,14 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Candidate {
   double D, squared;
   Index row;
-  // D rounds to 1 inside a class of distant rows: then the distance decides, and at last the row.
+  // D rounds to 1 inside a class of distant rows: then the distance decides, and finally the row number.
   bool operator<(const Candidate& o) const {
     if (D != o.D) return D < o.D;
     return squared != o.squared ? squared < o.squared : row < o.row;
   }
 };
 
-// Squared distances to 40 bits, so that rows at equal distances are told apart by their order and not by rounding errors.
+// Squared distances to 40 bits, so that rows at equal distances are ordered by their numbers and not by rounding errors.
 double rounded(double squared) {
   int exponent = 0;
   const double mantissa = std::frexp(squared, &exponent);
@@ -37,7 +37,7 @@ struct Segment {
   Index from, to, label;
 };
 
-// How many of kStep values are at most the bound: a count, because compilers vectorise it and no early exit.
+// How many of kStep values are at most the bound: a count, because compilers vectorize it and no early exit.
 template <class T>
 int count_within(const T* x, T bound) {
   int count = 0;
@@ -102,7 +102,7 @@ class Search {
     return c.row >= 0 && q_.label[c.row] == b ? c.squared : q_.D.inverse(c.D, a_, b);
   }
 
-  // Columns of class b that are farther than this need no look.
+  // Columns of class b that are farther than this can be skipped.
   T reach(Index b) const {
     double bound = kInfinity;
     if (q_.k == 0)
@@ -247,7 +247,7 @@ Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team
       std::sort(found[r].near.begin(), found[r].near.end());
     }
   });
-  std::vector<Index> place(m);  // of the queries as they were asked for
+  std::vector<Index> place(m);  // of the queries in the caller's order
   std::iota(place.begin(), place.end(), 0);
   if (symmetric) {
     std::vector<Index> position(n);

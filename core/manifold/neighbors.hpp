@@ -1,4 +1,4 @@
-// Nearest rows under a dissimilarity that is made of squared distances and labels, in blocks.
+// Nearest rows under a dissimilarity of squared distances and labels, in blocks.
 //
 // Without labels D = d. With labels (Geng, Zhan and Zhou 2005; Silva and Ribeiro 2009, eq. 3 with its second line corrected)
 //
@@ -9,7 +9,7 @@
 // For two given classes D grows with d, so a bound on D is a bound on d^2 for a whole class of columns: the search compares
 // plain squared distances and computes D only for the few pairs below the bound.
 //
-// Where all rows are asked for, every distance is computed once and looked at from both of its ends.
+// Where all rows are queries, every distance is computed once and used from both of its ends.
 #pragma once
 #include <functional>
 #include <vector>
@@ -30,8 +30,8 @@ struct Dissimilarity {
   double inverse(double D, Index a, Index b) const;
 };
 
-// Neighbours of each query, nearest first, as the rows of a CSR matrix; and of each query the nearest row of another class (-1:
-// there is none), if that was asked for.
+// Neighbors of each query, nearest first, as the rows of a CSR matrix; and of each query the nearest row of another class (-1:
+// there is none), if requested.
 struct Neighbors {
   std::vector<Index> indptr, indices;
   std::vector<double> D;
@@ -44,11 +44,11 @@ struct NeighborQuery {
   Dissimilarity D;
   Span<const Index> order;    // all rows, those of a class together
   Span<const Index> label;    // of every row
-  Span<const Index> group;    // of every row: rows of one group are no neighbours; empty: only a row and itself
-  Span<const Index> queries;  // rows whose neighbours are asked for
+  Span<const Index> group;    // of every row: rows of one group are not neighbors; empty: only a row and itself
+  Span<const Index> queries;  // rows whose neighbors are wanted
   Index k = 0;                // how many at most; 0: all within the radius
   double radius = 0;
-  bool others = false;  // whether the nearest row of another class is asked for as well
+  bool others = false;  // whether the nearest row of another class is wanted as well
 };
 
 // A search in float32 ends with the dissimilarities of the pairs found in float64. tell(share done) is called from time to

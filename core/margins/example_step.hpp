@@ -2,7 +2,7 @@
 //
 //   min over b   1/2 k (|b|^2 + beta (sum b)^2) + r/2 |b|^2 - h'b      -u <= b_c <= 0,  0 <= b_own <= u,  [sum |b| <= u]
 //
-// For a given z = sum b it separates: b_c = clip((h_c - k beta z) / (k + r)), with a cap moved towards 0 by a common amount.
+// For a given z = sum b it separates: b_c = clip((h_c - k beta z) / (k + r)), with a cap moved toward 0 by a common amount.
 // sum b(z) - z does not increase in z and is linear in pieces; its root is found by Newton steps inside a bracket, O(T) each,
 // seldom more than four.
 #pragma once
@@ -94,7 +94,7 @@ class ExampleStep {
       if (kept == m || kept == 0) break;
       m = kept, total = rest;
     }
-    // p - shift has lost digits where the cap is far below p; the sum shall be the cap all the same.
+    // p - shift has lost digits where the cap is far below p; the sum should be the cap all the same.
     double signs = 0, sum = 0;
     for (Index j = 0; j < m; ++j) sum += p_[j] = std::max(p_[j] - shift, 0.0);
     const double scale = tight && sum > 0 ? u_ / sum : 1;

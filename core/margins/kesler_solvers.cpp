@@ -14,7 +14,7 @@ namespace {
 
 using Method = KeslerProblem::Method;
 
-constexpr Index kPolished = 256;  // up to this size a solved problem is carried on to rounding error
+constexpr Index kPolished = 256;  // up to this size, a solved problem is refined to rounding error
 constexpr double kPolishedTol = 1e-12;
 constexpr double kHuge = 1e100;
 
@@ -67,7 +67,7 @@ class KeslerSolver {
       }
       if (watch_.halted(out_, next.violation, objective_)) break;
       if (watch_.stalled(out_, next.violation, objective_, n_)) break;
-      const double moved = smo ? one(next) : method_ == Method::ksk ? towards(next) : pair(next);
+      const double moved = smo ? one(next) : method_ == Method::ksk ? toward(next) : pair(next);
       ++out_.n_iter;
       if (moved <= (polishing ? kPolishedTol : 0)) break;  // nothing is left to gain
     }
@@ -207,7 +207,7 @@ class KeslerSolver {
   }
 
   // v_t grows until the point is nearest to the origin on the segment to vertex t.
-  double towards(const Pick& next) {
+  double toward(const Pick& next) {
     const Index i = next.example, c = worst_[i];
     const double h = -lack(i, c), slope = square_ / total_ - h, bend = q_[i] - h / total_;
     if (slope <= 0) return 0;
@@ -224,7 +224,7 @@ class KeslerSolver {
     return next.violation;
   }
 
-  // Vertex t itself is nearest, or the numbers have grown too large: begin anew there, or at a multiple of the point.
+  // Vertex t itself is nearest, or the numbers have grown too large: start over there, or at a multiple of the point.
   void restart(Index i, Index c, bool at_vertex) {
     const double scale = at_vertex ? 0 : 1 / total_;
     for (double& f : F_) f *= scale;
@@ -346,7 +346,7 @@ class KeslerSolver {
   std::vector<char> touched_;
   std::vector<Index> moved_;
   std::vector<const T*> fetched_;
-  double total_ = 0, square_ = 0, objective_ = 0;  // 1'v, v'Qv, what is minimised
+  double total_ = 0, square_ = 0, objective_ = 0;  // 1'v, v'Qv, what is minimized
   double gap_ = std::numeric_limits<double>::infinity();
 };
 

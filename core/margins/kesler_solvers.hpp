@@ -8,11 +8,11 @@
 //   smo        max 1'a - 1/2 a'Qa,  a <= u    the variable whose own step gains most, and that step
 //   ksk, mdm   min v'Qv / (1'v)^2,  v >= 0    the point of a convex hull nearest to the origin, r > 0, no upper bound;
 //                                             a = v 1'v / v'Qv then solves max 1'a - 1/2 a'Qa
-//   ksk        towards the vertex with the smallest Qv: v_t grows, nothing else changes. A vertex that should not be
+//   ksk        toward the vertex with the smallest Qv: v_t grows, nothing else changes. A vertex that should not be
 //              there only fades as the others grow, so the gap falls like 1 / steps
 //   mdm        that vertex takes weight from another variable, the one with which the pair's step gains most
 //
-// Up to 256 examples, a solved problem is carried on to rounding error (ksk by steps of mdm).
+// Up to 256 examples, a solved problem is refined to rounding error (ksk by steps of mdm).
 #pragma once
 #include <memory>
 #include <vector>
@@ -28,7 +28,7 @@ struct KeslerProblem {
   Method method = Method::smo;
 };
 
-// As joint_decomposition.hpp; the tolerance of ksk and mdm is the relative duality gap.
+// As margins/solve.hpp; the tolerance of ksk and mdm is the relative duality gap.
 template <class T>
 Solution solve(const KeslerProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
                std::vector<double> b, const Settings& settings, Team& team);

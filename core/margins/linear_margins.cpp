@@ -17,8 +17,8 @@ namespace {
 constexpr Index kTile = 512;      // examples of one task when all are looked at
 constexpr Index kAskEvery = 256;  // examples between two looks at the clock
 constexpr Index kAhead = 8;       // examples between the first word of one and its turn
-constexpr Index kPatience = 10;   // slow progress is progress: so many times as patient as a solver with working sets
-constexpr double kStage = 0.1;    // of the violation at its begin is left at the end of a stage
+constexpr Index kPatience = 10;   // slow progress is progress: this many times as patient as a solver with working sets
+constexpr double kStage = 0.1;    // share of the violation at its start that is left at the end of a stage
 
 // Splitmix64: the same order of examples on every machine.
 class Random {
@@ -68,8 +68,8 @@ class LinearMarginSolver {
         square_(n_),
         violation_(n_) {
     const auto address = reinterpret_cast<std::uintptr_t>(workspace);
-    W_ =
-        workspace + (64 - address % 64) % 64 / sizeof(double);  // one feature then lies in as few cache lines as can be
+    W_ = workspace +
+         (64 - address % 64) % 64 / sizeof(double);  // one feature then lies in as few cache lines as possible
     std::fill(W_, W_ + p_.X.d * P_, 0.0);
     features_ = !p_.X.sparse() ? dense_row : p_.X.wide_index ? int64_row : int32_row;
     p_.X.wide ? take(weight_steps<double>()) : take(weight_steps<float>());
@@ -151,7 +151,7 @@ class LinearMarginSolver {
     return example_violation(at_cap, s.up, s.down);
   }
 
-  // All examples at the present weights: their violations, and what the point proves.
+  // All examples at the current weights: their violations, and what the point proves.
   void look() {
     const Index n_tasks = (n_ + kTile - 1) / kTile;
     std::vector<double> worst(n_tasks, 0.0), loss(n_tasks, 0.0), linear(n_tasks, 0.0), ridge(n_tasks, 0.0);
@@ -224,7 +224,7 @@ class LinearMarginSolver {
     return worst;
   }
 
-  // Examples come in random order, so what the next ones need is asked for in time: where a row is, the row, its weights.
+  // Examples come in random order, so what the next ones need is prefetched: where a row is, the row, its weights.
   void prepare(Index k, Index m) const {
     if (k + kAhead < m) {
       const Index i = order_[k + kAhead];

@@ -6,7 +6,7 @@
 //   -u_i <= D[i,c]   and, if capped,   D[i,y_i] <= u_i
 //
 // is the dual of   min over w   1/2 |w|^2 + sum_i u_i max_c (or sum_c) (t[y_i,c] + f_c(x_i) - f_{y_i}(x_i))_+ ,   and of
-// 1/(2 r_i) sum_c (...)_+^2 where u is infinite. t is the margin that class y wants over class c: 1, or a T x T matrix of
+// 1/(2 r_i) sum_c (...)_+^2 where u is infinite. t is the margin required of class y over class c: 1, or a T x T matrix of
 // costs (margin rescaling: capped, t = Delta). A step on one example costs its non-zeros times T, whatever n: no kernel rows.
 //
 // Exact steps on one example after the other in random order; examples that rest firmly at bounds are left out until the
@@ -22,7 +22,7 @@ struct LinearMargins {
   Span<const Index> rows, label;  // data row and class of each example, in any order
   Index classes = 0;
   bool capped = false;              // the loss is the largest slack, not the sum of all
-  double offset = 0;                // b0: 0, or 1 for a regularised intercept
+  double offset = 0;                // b0: 0, or 1 for a regularized intercept
   Span<const double> upper, ridge;  // u (may be infinite if not capped), r
   Span<const double> target;        // t, row by row: margin of class y over class c at [y * classes + c]; empty: all 1
 };

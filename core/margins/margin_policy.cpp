@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "margins/margin_certificate.hpp"
 
@@ -9,10 +10,13 @@ namespace polymargin {
 
 namespace {
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
-constexpr Index kMany = 8;        // steps per active row after which the free variables are moved together
-constexpr Index kFace = 2048;     // rows that they may belong to
-constexpr double kLeastProducts = 4 * kMany, kProducts = 200;  // with the kernel matrix, to move them
-constexpr double kPatience = 2e9;                              // multiply-adds between two looks at the clock
+constexpr Index kFace = 4096;     // rows of a face, which takes all of up to `kAll` rows,
+constexpr Index kAll = 512;  // else besides the rows off their bounds as many that violate the conditions, or `kFresh`
+constexpr Index kFresh = 256;
+constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
+constexpr double kFaceShare = 2,
+                 kQuick = 2e9;      // a factor may cost so much more than the steps since the last one, or this
+constexpr double kMostWork = 2e10;  // multiply-adds of one face
 }  // namespace
 
 template <class T>
@@ -26,7 +30,7 @@ MarginPolicy<T>::MarginPolicy(const MarginProblem& problem, const KernelBlocks<T
       T_(problem.classes),
       diagonal_(problem.rows.size),
       local_(problem),
-      face_(problem, M_) {
+      qp_(problem, M_) {
   K_.diagonal(p_.rows, diagonal_.data());
   for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
 }
@@ -156,33 +160,62 @@ void MarginPolicy<T>::load(const std::vector<Index>& at, const double* F, const 
 
 template <class T>
 Index MarginPolicy<T>::solve(double target, Index budget, const std::function<bool()>& stop) {
-  return local_.solve(target, budget, stop);
+  return local_.solve(target, std::min(budget, std::max<Index>(due() - since_, 1)), stop);
 }
 
-// About as much work as the steps since the last time were, if that is enough for some products with the kernel matrix.
+// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return.
 template <class T>
-std::vector<Index> MarginPolicy<T>::together(const double* A, Index steps, Index rows) {
+Index MarginPolicy<T>::due() const {
+  return patience_ * (m_ / 4 + 20);
+}
+
+// Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those that
+// violate the conditions most.
+template <class T>
+std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, Index steps, Index rows) {
   since_ += steps;
-  work_ += double(steps) * double(rows);
-  if (since_ < kMany * m_) return {};
-  since_ = 0;
-  std::vector<Index> at, n_free(m_, 0);
-  for (Index c = 0; c < T_; ++c)
-    for (Index k = 0; k < m_; ++k)
-      n_free[k] += A[c * m_ + k] != 0 && std::abs(A[c * m_ + k]) != p_.upper[(*active_)[k]];
-  double free = 0;
-  for (Index k = 0; k < m_; ++k)
-    if (n_free[k]) at.push_back(k), free += double(n_free[k]);
-  const Index f = static_cast<Index>(at.size());
-  const double values = double(f) * double(f), most = std::min(4 * work_ / values, kProducts);
-  if (f < 2 || f > kFace || most < kLeastProducts || values * sizeof(T) > 0.2 * settings_.memory) return {};
-  if (free * double(f) > kPatience) return {};
-  work_ = 0, products_ = static_cast<Index>(most);
+  work_ += double(steps) * double(rows) * double(T_);
+  if (since_ < due()) return {};
+  waited_ += std::exchange(since_, 0);
+  std::vector<double> excess(m_);
+  measure(F, A, excess.data());
+  std::vector<Index> at, others;
+  double free = 0, full = 0;
+  for (Index k = 0; k < m_; ++k) {
+    Index n_free = 0;
+    full += at_cap_[k];
+    for (Index c = 0; c < T_; ++c) {
+      const bool is_full = std::abs(A[c * m_ + k]) == p_.upper[(*active_)[k]];
+      n_free += A[c * m_ + k] != 0 && !is_full, full += is_full && !p_.capped;
+    }
+    free += double(n_free);
+    if (n_free > 0)
+      at.push_back(k);
+    else if (m_ <= kAll || excess[k] > 0)
+      others.push_back(k);
+  }
+  const Index n = static_cast<Index>(at.size());
+  const Index most = m_ <= kAll ? m_ : std::min(kFace - n, std::max(kFresh, n));
+  const double bytes = double(n + most) * double(n + most) * sizeof(T) + 1.5 * free * free * sizeof(double);
+  // Where most variables go to their upper bounds, steps are few: every one settles some.
+  if (full > free && waited_ < kSettling * m_) return {};
+  if (n < 2 || free * free * free / 3 > std::max(kFaceShare * work_, kQuick)) return {};
+  if (most < 1 || !Face::suits(free) || bytes > 0.5 * settings_.memory) {
+    patience_ *= 2;
+    return {};
+  }
+  if (static_cast<Index>(others.size()) > most) {
+    std::nth_element(others.begin(), others.begin() + most, others.end(),
+                     [&](Index a, Index b) { return excess[a] != excess[b] ? excess[a] > excess[b] : a < b; });
+    others.resize(most);
+  }
+  at.insert(at.end(), others.begin(), others.end());
+  std::sort(at.begin(), at.end());
   return at;
 }
 
 template <class T>
-void MarginPolicy<T>::descend(const std::function<bool()>& stop) {
+Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop) {
   const Index f = static_cast<Index>(set_.size());
   std::vector<const T*> rows(f);
   std::vector<double> b(f * T_);
@@ -190,9 +223,12 @@ void MarginPolicy<T>::descend(const std::function<bool()>& stop) {
     rows[r] = local_.K.data() + r * local_.ld;
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
-  face_.descend(set_, rows, scores_, b, 0.1 * settings_.tol, products_, stop);
+  qp_.load(set_, std::move(rows), scores_, b);
+  if (!face_.solve(qp_, std::min(target, settings_.tol), kMostWork, stop)) patience_ *= 2;
+  work_ = 0, waited_ = 0;
   for (Index r = 0; r < f; ++r)
-    for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = b[c * f + r];
+    for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = qp_.b(r, c);
+  return face_.n_steps();
 }
 
 // Whether all variables were at bounds.
@@ -210,7 +246,7 @@ bool MarginPolicy<T>::reduce(Index i, double scale, double* b) const {
   return is_bound;
 }
 
-// What the scores ask for, and how far they are from asking for something else.
+// What the scores call for, and how far they are from calling for something else.
 template <class T>
 double MarginPolicy<T>::respond(Index i, const std::vector<double>&, const double* f, double* b) const {
   const Index y = p_.label[i];

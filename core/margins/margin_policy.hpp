@@ -1,13 +1,14 @@
 // A variable per row and class (margin_problem.hpp), as a policy of the engine (dual/working_sets.hpp): exact steps on whole
-// rows inside a working set (local_margins.hpp), and where these become many, the free variables together (margin_face.hpp).
+// rows inside a working set (local_margins.hpp), and where these become many, the free variables together (margin_qp.hpp).
 #pragma once
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "dual/face.hpp"
 #include "dual/working_sets.hpp"
 #include "margins/local_margins.hpp"
-#include "margins/margin_face.hpp"
+#include "margins/margin_qp.hpp"
 #include "margins/score_kernel.hpp"
 
 namespace polymargin {
@@ -16,8 +17,8 @@ template <class T>
 class MarginPolicy {
  public:
   using Value = T;
-  static constexpr Index kSteps = 8;         // in a working set, per row
-  static constexpr Index kPolishing = 2100;  // the same in a small problem, solved to rounding
+  static constexpr Index kSteps = 8;      // in a working set, per row
+  static constexpr Index kPolishing = 3;  // the same in a small problem, solved to rounding
   static constexpr bool kPolishesAtOnce = true;
 
   MarginPolicy(const MarginProblem& problem, const KernelBlocks<T>& K, const Settings& settings, Team& team);
@@ -38,8 +39,8 @@ class MarginPolicy {
   void load(const std::vector<Index>& at, const double* F, const double* A);
   Index solve(double target, Index budget, const std::function<bool()>& stop);
   double value(Index r, Index c) const { return local_.b[r * T_ + c]; }
-  std::vector<Index> together(const double* A, Index steps, Index rows);
-  void descend(const std::function<bool()>& stop);
+  std::vector<Index> together(const double* F, const double* A, Index steps, Index rows);
+  Index descend(double target, const std::function<bool()>& stop);
 
   void add_rows(const std::vector<const T*>& rows, const Moves& moves, Span<const Index> columns, double* F) const {
     M_.add_rows(rows, change(moves), columns.size, F);
@@ -58,6 +59,7 @@ class MarginPolicy {
   void finish(Solution& out);
 
  private:
+  Index due() const;
   double reference(Index k, const double* F, Index m) const;
   void set_reference(Index begin, Index end, const double* F);
   ScoreChange change(const Moves& moves) const {
@@ -79,11 +81,13 @@ class MarginPolicy {
   std::vector<char> at_cap_;  // per active row, as the following
   std::vector<double> ref_, low_, ridge_, label_, up_, down_;
   LocalMargins<T> local_;
-  MarginFace<T> face_;
-  std::vector<Index> set_;          // rows of the working set
-  std::vector<double> scores_;      // theirs, class by class
-  Index since_ = 0, products_ = 0;  // steps since the free variables were moved together; products that may go into it
-  double work_ = 0;                 // rows looked at in these steps
+  MarginQp<T> qp_;
+  Face face_;
+  std::vector<Index> set_;        // rows of the working set
+  std::vector<double> scores_;    // theirs, class by class
+  Index since_ = 0, waited_ = 0;  // steps since a face was thought of, and since there was one
+  Index patience_ = 1;            // grows where faces cannot be solved
+  double work_ = 0;               // multiply-adds of the steps since the last face
 };
 
 extern template class MarginPolicy<float>;

@@ -36,7 +36,7 @@ class ScoreKernel {
     out.example.push_back(i);
   }
 
-  // From rows at hand, over n columns; class c of F begins at F + c * n.
+  // From rows in memory, over n columns; class c of F begins at F + c * n.
   void add_rows(const std::vector<const T*>& rows, const ScoreChange& change, Index n, double* F) const {
     constexpr Index tile = 1024;
     auto one = [&](Index task) {
@@ -72,7 +72,7 @@ class ScoreKernel {
   }
 
  private:
-  static constexpr Index kSerial = 100000;  // kernel values under which threads cost more than they bring
+  static constexpr Index kSerial = 100000;  // kernel values below which threads cost more than they gain
 
   // Rows first..last, of which rows[0] is the first; their entry for column k is at k - from.
   void sum(const T* const* rows, Index first, Index last, const ScoreChange& change, Index begin, Index end, Index from,

@@ -1,9 +1,9 @@
-// Scores of the columns of a code (code_problem.hpp) and what pairs of classes make of them.
+// Scores of the columns of a code (code_problem.hpp) and the decisions of pairs of classes.
 //
 //   f[i,l] = sum_e b_e k(x_e, z_i) + bias_l     over the entries e of column l
 //
 // For a block of test rows all kernel values are computed once, then every column is summed from them; nothing of
-// size rows x columns is made beyond a block unless it is asked for.
+// size rows x columns is allocated beyond a block unless requested.
 #pragma once
 #include "base/data.hpp"
 #include "base/kernel.hpp"

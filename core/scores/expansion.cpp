@@ -58,7 +58,7 @@ class Tiles {
 
 // For the test rows from..to: emit(c, f) for every class in turn, f[l] = sum_j alpha_j k(x_j, z_l), l < lanes of padded
 // length. Chunks of support vectors begin at the same places for all test rows, so a score does not depend on its
-// neighbours.
+// neighbors.
 template <class T, class Emit>
 void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, Index to, std::vector<T>& tile,
                 const std::atomic<bool>* stop, Emit emit) {

@@ -7,7 +7,7 @@
 //   f[i,c] = sum_j alpha[c,j] k(x_j, z_i) + b_c
 //
 // Blocks of test rows are the lanes of the vector arithmetic, so classes of any size, down to one support vector, are
-// vectorised alike. Kernel values are T, sums are float64 over chunks of T of at most 256 terms. precomputed: Z is m x
+// vectorized alike. Kernel values are T, sums are float64 over chunks of T of at most 256 terms. precomputed: Z is m x
 // n_train and sv_rows are columns of it. callable: it is called with rows of Z and rows of SV, in this order.
 #pragma once
 #include <atomic>
@@ -23,7 +23,7 @@ template <class T>
 void scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows, Span<const Index> segments,
             Span<const double> alpha, Span<const double> intercept, double* out, Team& team, std::atomic<bool>* stop);
 
-// out[i] = argmax_c f[i,c], ties to the smaller class; nothing of size m x T is made.
+// out[i] = argmax_c f[i,c], ties to the smaller class; nothing of size m x T is allocated.
 template <class T>
 void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows,
                    Span<const Index> segments, Span<const double> alpha, Span<const double> intercept, Index* out,

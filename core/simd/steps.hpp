@@ -36,6 +36,11 @@ struct Steps {
   Range (*pair_step)(T* G, const T* Ki, const T* Kj, T t, const T* up, const T* down, Index n);
   // G[k] += sum_r coef[r] row_r[k] for k in [begin, end)
   void (*add_rows)(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G);
+  // y[r] += sum_k A[r * ld + k] x[k]
+  void (*add_dots)(const T* A, Index ld, Index n_rows, Index n_cols, const double* x, double* y);
+  // A tile of a symmetric matrix stands for two: y_rows += A x_cols and y_cols += A' x_rows in one pass over A.
+  void (*both_ways)(const T* A, Index ld, Index n_rows, Index n_cols, const T* x_rows, const T* x_cols, double* y_rows,
+                    T* y_cols);
   // The margins of n examples, margin_problem.hpp, class c at F + c * ld: for the classes other than `label`,
   // g = F - ref + 1 + ridge A is the gain rate of growing (where A > low) and -g of falling (where A < 0). up and down become
   // the largest of them.

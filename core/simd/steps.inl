@@ -24,7 +24,7 @@ inline T top_lane(V<T> v) {
   return m;
 }
 
-// Beyond the last whole vector the variables are looked at one by one: rows need no room behind them.
+// Beyond the last whole vector the variables are looked at one by one: rows need no padding.
 
 template <class T>
 Pick box_first(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T* down, const T* inverse, Index n) {
@@ -186,6 +186,58 @@ void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begi
 }
 
 template <class T>
+void add_dots(const T* A, Index ld, Index n_rows, Index n_cols, const double* x, double* y) {
+  constexpr int R = 4;
+  Index r = 0;
+  for (; r + R <= n_rows; r += R) {
+    const T* p = A + r * ld;
+    D8 sum[R] = {};
+    Index k = 0;
+    for (; k + 8 <= n_cols; k += 8) {
+      const D8 v = wide8(x + k);
+      UNROLL for (int j = 0; j < R; ++j) sum[j] += wide8(p + j * ld + k) * v;
+    }
+    for (int j = 0; j < R; ++j) {
+      for (int l = 0; l < 8; ++l) y[r + j] += sum[j][l];
+      for (Index c = k; c < n_cols; ++c) y[r + j] += p[j * ld + c] * x[c];
+    }
+  }
+  for (; r < n_rows; ++r)
+    for (Index k = 0; k < n_cols; ++k) y[r] += A[r * ld + k] * x[k];
+}
+
+template <class T>
+void both_ways(const T* A, Index ld, Index n_rows, Index n_cols, const T* x_rows, const T* x_cols, double* y_rows,
+               T* y_cols) {
+  constexpr int R = 4;
+  Index r = 0;
+  for (; r + R <= n_rows; r += R) {
+    const T *p0 = A + r * ld, *p1 = p0 + ld, *p2 = p1 + ld, *p3 = p2 + ld;
+    const V<T> q0 = all<T>(x_rows[r]), q1 = all<T>(x_rows[r + 1]), q2 = all<T>(x_rows[r + 2]),
+               q3 = all<T>(x_rows[r + 3]);
+    V<T> s0 = V<T>{}, s1 = s0, s2 = s0, s3 = s0;
+    Index k = 0;
+    for (; k + W<T> <= n_cols; k += W<T>) {
+      const V<T> x = load(x_cols + k), a0 = load(p0 + k), a1 = load(p1 + k), a2 = load(p2 + k), a3 = load(p3 + k);
+      s0 += a0 * x, s1 += a1 * x, s2 += a2 * x, s3 += a3 * x;
+      store(y_cols + k, load(y_cols + k) + q0 * a0 + q1 * a1 + q2 * a2 + q3 * a3);
+    }
+    for (int l = 0; l < W<T>; ++l)
+      y_rows[r] += s0[l], y_rows[r + 1] += s1[l], y_rows[r + 2] += s2[l], y_rows[r + 3] += s3[l];
+    for (; k < n_cols; ++k)
+      for (int j = 0; j < R; ++j) {
+        const T a = p0[j * ld + k];
+        y_cols[k] += x_rows[r + j] * a, y_rows[r + j] += a * x_cols[k];
+      }
+  }
+  for (; r < n_rows; ++r)
+    for (Index k = 0; k < n_cols; ++k) {
+      const T a = A[r * ld + k];
+      y_cols[k] += x_rows[r] * a, y_rows[r] += a * x_cols[k];
+    }
+}
+
+template <class T>
 void margins(const T* F, const T* A, Index ld, Index classes, const T* ref, const T* ridge, const T* low,
              const T* label, Index n, T* up, T* down) {
   Index k = 0;
@@ -311,9 +363,9 @@ void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>, box_second<T>, update<T>,        pair_second<T>, pair_step<T>,
-                            add_rows<T>,  margins<T>,    worst_example<T>, own_scores<T>,  shift<T>,
-                            dot<T>,       axpy<T>,       rotate<T>};
+constexpr Steps<T> table = {box_first<T>,  box_second<T>, update<T>,    pair_second<T>, pair_step<T>,
+                            add_rows<T>,   add_dots<T>,   both_ways<T>, margins<T>,     worst_example<T>,
+                            own_scores<T>, shift<T>,      dot<T>,       axpy<T>,        rotate<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

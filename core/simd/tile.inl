@@ -117,6 +117,7 @@ INLINE V<T> value(const Formula<T>& f, V<T> dot, T row_norm, V<T> col_norm) {
   } else if constexpr (kind == KernelKind::cosine) {
     return dot * (row_norm * col_norm);  // the norms are inverse lengths here
   } else {
+    static_assert(kind == KernelKind::laplacian);
     return exp_negative<T>(dot * -f.gamma);
   }
 }
@@ -155,8 +156,11 @@ void finish(const Formula<T>& f, const T* tile, Index ldt, Index m, Index n, con
       return finish_rows<T, KernelKind::sigmoid>(f, tile, ldt, m, n, rn, cn, out, ldo);
     case KernelKind::cosine:
       return finish_rows<T, KernelKind::cosine>(f, tile, ldt, m, n, rn, cn, out, ldo);
-    default:
+    case KernelKind::laplacian:
       return finish_rows<T, KernelKind::laplacian>(f, tile, ldt, m, n, rn, cn, out, ldo);
+    case KernelKind::precomputed:
+    case KernelKind::callable:
+      return;  // their values come from elsewhere
   }
 }
 

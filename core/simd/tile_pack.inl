@@ -29,7 +29,7 @@ struct Count<0, I...> {
 
 // W values at x less the mean, as W values of T.
 template <class T, class S>
-INLINE V<T> centred(const S* x, const S* mean) {
+INLINE V<T> centered(const S* x, const S* mean) {
   if constexpr (sizeof(S) == sizeof(T))
     return mean ? load(x) - load(mean) : load(x);
   else
@@ -39,8 +39,8 @@ template <int... I>
 INLINE V<float> narrowed(const double* x, const double* mean, Numbers<I...>) {
   typedef typename Pack<float, W<double>>::V Half;
   constexpr int H = W<double>;
-  const Half low = __builtin_convertvector(centred<double>(x, mean), Half);
-  const Half high = __builtin_convertvector(centred<double>(x + H, mean ? mean + H : nullptr), Half);
+  const Half low = __builtin_convertvector(centered<double>(x, mean), Half);
+  const Half high = __builtin_convertvector(centered<double>(x + H, mean ? mean + H : nullptr), Half);
   return __builtin_shufflevector(low, high, I...);
 }
 
@@ -50,7 +50,7 @@ INLINE V<T> converted_vector(const S* x, const S* mean, const T* scale) {
   if constexpr (sizeof(S) > sizeof(T))
     v = narrowed(x, mean, typename Count<W<T>>::type());
   else
-    v = centred<T>(x, mean);
+    v = centered<T>(x, mean);
   return scale ? v * load(scale) : v;
 }
 

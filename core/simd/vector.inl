@@ -1,4 +1,4 @@
-// The vector type of all passes: V<T>, as wide as the instruction set has it, and what is done with it.
+// The vector type of all passes: V<T>, as wide as the instruction set allows, and its operations.
 //
 // Files of passes (*.inl) are compiled once per instruction set. The compiled file says which by VECTOR_BYTES: 16 for any
 // processor (SSE2, NEON), 32 for AVX2 with FMA, 64 for AVX-512. Everything here and in those files lies in a namespace of the

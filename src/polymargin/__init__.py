@@ -1,27 +1,33 @@
 """Multiclass support vector machines: joint machines, reductions, core vectors, tuning, pictures, explanations."""
 
 from .auto import AutoSVC
-from .core_vector import CoreVectorSVC
-from .criterion_display import CriterionDisplay
-from .displays import SensitivityDisplay, SupportVectorDisplay, WeightDisplay
-from .embedding_display import EmbeddingDisplay
-from .enclosing_ball import EnclosingBall
-from .feature_scores import fisher_score, kolmogorov_smirnov_score, pearson_score
-from .grnn import GRNNRegressor
+from .core_vectors import CoreVectorSVC, EnclosingBall
+from .files import load_model, save_model
+from .inspection import (
+    CriterionDisplay,
+    EmbeddingDisplay,
+    PrototypeDisplay,
+    SensitivityDisplay,
+    SupportVectorDisplay,
+    WeightDisplay,
+    sensitivity_map,
+)
 from .joint import JointSVC
-from .kernel_density import KernelDensityNB
+from .landmarks import LandmarkSVC
 from .manifold import SupervisedIsomap
-from .model_file import load_model, save_model
-from .output_codes import OutputCodeSVC
-from .prototype_display import PrototypeDisplay
-from .reductions import OneVsRestSVC, PairwiseSVC
-from .search_cv import KernelSearchCV
-from .selection import RadiusMarginSearch
-from .sensitivity import sensitivity_map
-from .separability import class_separability, single_machine_bound
+from .reductions import OneVsRestSVC, OutputCodeSVC, PairwiseSVC
+from .selection import (
+    KernelSearchCV,
+    RadiusMarginSearch,
+    class_separability,
+    fisher_score,
+    kolmogorov_smirnov_score,
+    pearson_score,
+    single_machine_bound,
+)
+from .smoothing import GRNNRegressor, KernelDensityNB
 from .structured import StructuredSVC
-
-__version__ = "0.1.0"
+from .version import __version__
 
 __all__ = [
     "AutoSVC",
@@ -33,6 +39,7 @@ __all__ = [
     "JointSVC",
     "KernelDensityNB",
     "KernelSearchCV",
+    "LandmarkSVC",
     "OneVsRestSVC",
     "OutputCodeSVC",
     "PairwiseSVC",

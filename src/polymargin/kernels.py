@@ -19,10 +19,15 @@ from scipy.linalg import lapack
 from . import _core
 
 KERNELS = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed")
+# What is known about kernels by name.
 HAS_GAMMA = ("rbf", "poly", "sigmoid", "laplacian")
 BOUNDED = ("rbf", "cosine", "laplacian")  # |k| <= 1
+UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1 for every row
+GROWING = ("linear", "poly")  # with the rows, so that values may overflow
+DEFINITE = ("rbf", "linear", "cosine", "laplacian")  # positive semidefinite; so is poly where coef0 >= 0
 DIRECT = 16  # features, as in core/kernels/kernel_rows.cpp
 OVERFLOW = "scale the columns of X, or lower gamma, degree or coef0"
+GIVEN = 1e-12  # relative error of given values: a distance from norms and products of rows 100 deviations from zero
 ENDLESS = 1e100  # a coefficient of this size is on its way to infinity
 
 
@@ -31,7 +36,7 @@ def kind(kernel: str | Callable) -> str:
 
 
 def resolve_gamma(
-    kernel: str | Callable, gamma: Any, mean: np.ndarray | None, variance: np.ndarray | None, d: int
+    kernel: str | Callable, gamma: Any, mean: np.ndarray | Any, variance: np.ndarray | Any, d: int
 ) -> Any:
     """The number, or the array with one number per feature, that gamma stands for; None for kernels without gamma.
 
@@ -43,22 +48,22 @@ def resolve_gamma(
     if isinstance(gamma, str):
         if gamma == "auto":
             return 1.0 / d
-        centre = mean.mean()
-        var = float((variance + (mean - centre) ** 2).mean())
+        center = mean.mean()
+        var = float((variance + (mean - center) ** 2).mean())
         # Equal entries leave a variance of rounding size, not always zero.
-        return 1.0 / (d * var) if var > (4 * np.finfo(float).eps * abs(centre)) ** 2 else 1.0
+        return 1.0 / (d * var) if var > (4 * np.finfo(float).eps * abs(center)) ** 2 else 1.0
     if np.ndim(gamma) == 0:
         return float(gamma)
     if kernel != "rbf":
         raise ValueError(
-            f'an array of gammas, one per feature, expected kernel="rbf", and found kernel="{kernel}": pass one number'
+            f'expected kernel="rbf" with an array of gammas, one per feature, got kernel="{kernel}"; pass one number'
         )
     gammas = np.array(gamma, dtype=np.float64)
     if gammas.shape != (d,):
-        raise ValueError(f"gamma expected one number per feature, shape ({d},), and found shape {gammas.shape}")
+        raise ValueError(f"expected gamma to hold one number per feature, shape ({d},), got shape {gammas.shape}")
     if not (np.all(np.isfinite(gammas)) and np.all(gammas >= 0) and np.any(gammas > 0)):
         raise ValueError(
-            f"gamma expected numbers >= 0, not all of them 0, and found {gammas.min():g} to {gammas.max():g}: "
+            f"expected gamma to hold numbers >= 0, not all of them 0, got {gammas.min():g} to {gammas.max():g}; "
             f"a gamma of 0 drops a feature"
         )
     return gammas
@@ -69,7 +74,7 @@ def record(
 ) -> dict[str, Any]:
     """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on.
 
-    `numbered`: whether their numbers there are those that the user knows them by.
+    `numbered`: whether their row numbers are the ones that the user knows.
     """
     per_feature = np.ndim(gamma) == 1
     return {
@@ -84,20 +89,20 @@ def record(
 
 
 def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A callable kernel on some rows of A and some of B; its values are checked here, for all that use them."""
+    """A callable kernel on some rows of A and some of B; its values are checked here, once for all users."""
 
     def call(rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         K = np.ascontiguousarray(kernel(A[rows], B[cols]), dtype=np.float64)
         if K.shape != (len(rows), len(cols)):
             raise ValueError(
-                f"a callable kernel expected to return an array of shape ({len(rows)}, {len(cols)}), and found "
-                f"{K.shape}: return one row per row of its first argument and one column per row of its second"
+                f"expected the callable kernel to return an array of shape ({len(rows)}, {len(cols)}), got "
+                f"{K.shape}; return one row per row of its first argument and one column per row of its second"
             )
         if not np.isfinite(K).all():
             i, j = np.argwhere(~np.isfinite(K))[0]
             raise ValueError(
-                f"a callable kernel expected to return finite numbers, and found {K[i, j]} for "
-                f"{named(A, rows[i], numbered)} and {named(B, cols[j], numbered)}: drop such rows, or mend the kernel"
+                f"expected the callable kernel to return finite numbers, got {K[i, j]} for "
+                f"{named(A, rows[i], numbered)} and {named(B, cols[j], numbered)}; drop such rows, or fix the kernel"
             )
         return K
 
@@ -105,50 +110,67 @@ def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.nda
 
 
 def named(X: Any, i: int, numbered: bool) -> str:
-    """A row as a message names it: its first numbers and, unless it comes from a part of the data, its own number."""
+    """A row as a message names it: its first values and, unless it comes from a part of the data, its row number."""
     x = X[[i]].toarray()[0] if sp.issparse(X) else np.asarray(X[i])
     numbers = ", ".join(f"{value:g}" for value in x[:4]) + (", ..." if len(x) > 4 else "")
     return f"row {i} ({numbers})" if numbered else f"the row ({numbers})"
 
 
 def indefinite(X: Any, rows: np.ndarray, kernel: dict[str, Any], zero_sums: bool = False) -> bool:
-    """Whether a kernel is seen to be indefinite on some of these rows, beyond the rounding of float32 values.
+    """Whether a kernel is indefinite on a sample of these rows, beyond the rounding of its values.
 
-    Then the problem is not convex, and no pair of primal and dual values is a certificate. `zero_sums`: coefficients
-    have fixed sums, so that only differences of feature vectors count.
+    Then the problem is not convex, and no pair of primal and dual values is a certificate: a curvature that is tiny
+    beside a large constant part still counts where coefficients are large. `zero_sums`: coefficients have fixed sums,
+    so that only differences of feature vectors count.
     """
     kind = kernel["kind"]
-    definite = kind in ("rbf", "linear", "cosine", "laplacian") or (kind == "poly" and kernel["coef0"] >= 0)
-    if definite or sklearn.get_config()["assume_finite"]:  # data that need no checks
+    definite = kind in DEFINITE or (kind == "poly" and kernel["coef0"] >= 0)
+    if definite or sklearn.get_config()["assume_finite"]:  # the user vouches for the data
         return False
     most = 256 if kind == "callable" else 1024
     some = np.ascontiguousarray(rows[:: max(1, -(-len(rows) // most))], dtype=np.int64)
-    K = _core.gram(as_data(X), kernel, some, "float64", 1)
+    K = _core.gram(as_data(X), kernel | {"offset": 0.0}, some, "float64", 1)
+    relative = value_error(K, kind)
+    K += kernel["offset"]
+    # Independent errors of the values have a spectral norm of 2 sqrt(n) of them. Those of the factorization are at most
+    # n eps of the diagonal each, and add up likewise to about n eps.
+    n, largest = len(K), float(np.abs(K).max())
+    error = (4 * np.sqrt(n) * relative + 16 * n * float(np.finfo(float).eps)) * largest
     K += K.T
     if zero_sums:
         K -= K.mean(axis=0)
         K -= K.mean(axis=1)[:, None]
-    K.flat[:: len(K) + 1] += 4 * float(np.finfo(np.float32).eps) * np.sqrt(len(K)) * np.abs(K).max() + 1e-300
+    K.flat[:: n + 1] += 2 * error + 1e-300
     return bool(lapack.dpotrf(K, lower=True, overwrite_a=True, clean=False)[1] > 0)
+
+
+def value_error(K: np.ndarray, kind: str) -> float:
+    """The relative error of kernel values: they are ours, or given and then perhaps once float32."""
+    if kind not in ("precomputed", "callable"):
+        return 0.0  # some eps of float64, less than a factorization adds
+    with np.errstate(over="ignore"):
+        single = np.array_equal(K, K.astype(np.float32))
+    return float(np.finfo(np.float32).eps) if single else GIVEN
 
 
 def check_values(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> None:
     """Refuse rows whose kernel values overflow."""
-    if kernel["kind"] not in ("linear", "poly"):
+    if kernel["kind"] not in GROWING:
         return
     k = _core.diagonal(as_data(X), kernel, np.ascontiguousarray(rows, dtype=np.int64), "float64")
     if not np.all(np.isfinite(k)):
         i = int(np.argmin(np.isfinite(k)))
-        raise ValueError(f"expected finite kernel values, got {k[i]:g} for row {rows[i]} with itself: {OVERFLOW}")
+        raise ValueError(f"expected finite kernel values, got {k[i]:g} for row {rows[i]} with itself; {OVERFLOW}")
 
 
 def check_solution(kernel: str | Callable, *numbers: np.ndarray) -> None:
-    """Refuse a solution that has grown without end: the dual of a squared loss is unbounded if Q has no minimum."""
-    # Millions of columns have as many biases: no copy of them. A NaN is not within bounds either.
+    """Refuse a solution that diverges: the dual of a squared loss is unbounded where Q is indefinite."""
+    # Millions of columns have as many biases, so no copy is made. NaN fails both comparisons.
     if not all(x.min(initial=0.0) > -ENDLESS and x.max(initial=0.0) < ENDLESS for x in numbers):
         raise ValueError(
-            f"expected the problem to have a solution, got coefficients without end: kernel={kernel!r} is indefinite "
-            "on these rows, and the squared hinge has no minimum; use a positive semidefinite kernel, or loss='hinge'"
+            f"expected the problem to have a solution, got coefficients that grow without end; kernel={kernel!r} is "
+            "indefinite on these rows, and the squared hinge has no minimum; use a positive semidefinite kernel, "
+            "or loss='hinge'"
         )
 
 
@@ -160,12 +182,12 @@ def indefinite_advice(kernel: str | Callable) -> str:
 
 
 def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
-    """About the largest error of a kernel value between rows of X that is computed in float32."""
+    """The approximate largest error of a kernel value between rows of X when it is computed in float32."""
     return float(float32_errors(X, rows, kernel).max(initial=0.0))
 
 
 def float32_errors(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarray:
-    """About the errors of the kernel values of each of some rows of X that are computed in float32.
+    """The approximate errors of the kernel values of some rows of X, row by row, when computed in float32.
 
     Rounding is relative to what is added up: squared norms, for an RBF value whose distance comes from norms and dot
     products (up to DIRECT features of dense rows the core squares differences, which is exact anywhere), and k(x, x)
@@ -179,11 +201,11 @@ def float32_errors(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarr
         if kernel["kind"] == "laplacian" or (X.shape[1] <= DIRECT and not sp.issparse(X)):
             return np.full(len(rows), eps)
         scale = kernel["gamma"] if kernel["gammas"] is None else kernel["gammas"]
-        centre = 0.0 if sp.issparse(X) else X[rows[:: max(1, len(rows) // 1024)]].mean(axis=0, dtype=np.float64)
+        center = 0.0 if sp.issparse(X) else X[rows[:: max(1, len(rows) // 1024)]].mean(axis=0, dtype=np.float64)
         norms, step = np.empty(len(rows)), max(64, (1 << 17) // max(1, X.shape[1]))  # rows that stay in cache
         for at in range(0, len(rows), step):
             block = X[rows[at : at + step]]
-            squares = block.power(2) if sp.issparse(block) else (block - centre) ** 2
+            squares = block.power(2) if sp.issparse(block) else (block - center) ** 2
             own = squares @ scale if np.ndim(scale) else scale * np.asarray(squares.sum(axis=1)).ravel()
             norms[at : at + step] = own
         return eps * (1 + norms)
@@ -191,7 +213,7 @@ def float32_errors(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarr
 
 
 def is_far(X: Any, rows: np.ndarray) -> bool:
-    """Whether dense rows have a mean that outweighs their spread; nothing can be taken off CSR rows."""
+    """Whether dense rows have a mean that outweighs their spread; CSR rows cannot be centered."""
     if sp.issparse(X):
         return False
     some = X[rows[:: max(1, len(rows) // 1024)]].astype(np.float64)

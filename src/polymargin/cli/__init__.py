@@ -5,24 +5,43 @@ Exit codes: 0 done, 1 the data or the model cannot be used (one sentence says wh
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from .. import __version__
+from ..files.readers import ReadError
 from ..papers.command import reproduce
-from ..readers import ReadError
+from ..version import __version__
 from . import data, model, more
 from .terminal import Refusal, complain, err
+
+STOPPED = "interrupted before there was a result"
+
+
+def spoken(command: Callable) -> Callable:
+    """The command, with a sentence about Ctrl-C where it has none of its own; typer would end without a word."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        try:
+            return command(*arguments, **options)
+        except KeyboardInterrupt:
+            err.print(STOPPED)
+            raise typer.Exit(130) from None
+
+    return run
+
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Multiclass support vector machines from files.")
 for command in (
     model.fit, model.predict, model.evaluate, model.explain, model.report, data.tune, data.embed, data.compare,
     reproduce, more.bench, more.demo,
 ):  # fmt: skip
-    app.command()(command)
+    app.command()(spoken(command))
 
 
 @app.callback(invoke_without_command=True)
@@ -33,7 +52,7 @@ def _version(version: Annotated[bool, typer.Option("--version", help="print the 
 
 
 def note(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as a sentence: where in the library it came from helps nobody here."""
+    """A warning as a sentence: where in the library it came from does not help here."""
     err.print(f"[yellow]polymargin:[/] {escape(str(message))}", soft_wrap=True)
 
 
@@ -43,10 +62,8 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)  # a command that ends early gives its exit code back
         raise SystemExit(code or 0)
-    except typer.Abort:
-        raise SystemExit(130) from None
-    except KeyboardInterrupt:
-        err.print("interrupted")
+    except (typer.Abort, KeyboardInterrupt):  # outside of a command
+        err.print(STOPPED)
         raise SystemExit(130) from None
     except (Refusal, ReadError, ValueError, ImportError) as error:
         complain(str(error))
@@ -56,8 +73,8 @@ def main() -> None:
         advice = " (free some space, or write to another disk)" if error.errno == 28 else ""
         complain(what + advice)
         raise SystemExit(1) from None
-    except Exception as error:  # usage errors come as exceptions of click, which typer carries inside
-        if not hasattr(error, "exit_code"):
+    except Exception as error:  # usage errors come as exceptions of click, which typer bundles
+        if not (hasattr(error, "exit_code") and hasattr(error, "show")):
             raise
         error.show()
         raise SystemExit(error.exit_code) from None

@@ -1,4 +1,4 @@
-"""Commands that look at labelled data: tune, embed, compare."""
+"""Commands that look at labeled data: tune, embed, compare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .terminal import (
     Target,
     check_folder,
     err,
-    labelled,
+    labeled,
     out,
     say,
     table_of,
@@ -30,7 +30,7 @@ METHODS = ("grid", "criterion-I", "criterion-II")
 
 
 def encoded(X: Any) -> Any:
-    from ..columns import ColumnEncoder
+    from ..auto.tables import ColumnEncoder
 
     return ColumnEncoder().fit_transform(X)
 
@@ -46,19 +46,19 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Find C and gamma for scaled columns, by exact cross-validation or by gradient on a radius-margin criterion."""
-    from ..auto import REDUCTIONS, machine_named
-    from ..auto_grid import PATTERN_C, PATTERN_GAMMA
+    from ..auto.grid import PATTERN_C, PATTERN_GAMMA
+    from ..auto.task import REDUCTIONS, machine_named
     from ..machines import MACHINES
-    from ..search_cv import KernelSearchCV
-    from ..selection import RadiusMarginSearch
+    from ..selection.radius_margin import RadiusMarginSearch
+    from ..selection.search_cv import KernelSearchCV
 
     if method not in METHODS:
-        raise Refusal(f"expected --method to be one of {', '.join(METHODS)}, and found {method!r}")
+        raise Refusal(f"expected --method to be one of {', '.join(METHODS)}, got {method!r}")
     if machine not in (*REDUCTIONS, *MACHINES):
-        raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, and found {machine!r}")
+        raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, got {machine!r}")
     if ellipsoidal and method == "grid":
-        raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, and found grid")
-    X, y = labelled(data, target)
+        raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
+    X, y = labeled(data, target)
     Z = encoded(without_counters(X, data))
     estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]))
     begin = time.perf_counter()
@@ -100,14 +100,14 @@ def embed(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Lay the rows into a plane by supervised Isomap; held-out rows are placed without their labels."""
+    """Map the rows to a plane by supervised Isomap; held-out rows are placed without their labels."""
     import pandas as pd
 
-    from ..manifold import SupervisedIsomap
+    from ..manifold.isomap import SupervisedIsomap
     from ..report import save
 
     check_folder(to)
-    X, y = labelled(data, target)
+    X, y = labeled(data, target)
     Z = encoded(without_counters(X, data))
     Z = Z.toarray() if hasattr(Z, "toarray") else Z
     fit, held = np.arange(len(y)), np.zeros(0, dtype=np.int64)
@@ -124,7 +124,7 @@ def embed(
     frame[target], frame["held out"] = y, np.isin(np.arange(len(y)), held)
     save(frame.to_csv(index=False), to)
     if picture is not None:
-        from ..embedding_display import EmbeddingDisplay
+        from ..inspection.embedding_display import EmbeddingDisplay
 
         shown = dict(X_test=Z[held], y_test=y[held]) if len(held) else {}
         EmbeddingDisplay.from_estimator(isomap, Z[fit], y[fit], **shown).figure_.savefig(picture)
@@ -150,21 +150,21 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """All machines side by side: cross-validated accuracy, time, support vectors, each at its own best C and gamma."""
-    from ..auto import REDUCTIONS, machine_named
-    from ..auto_grid import PATTERN_C, PATTERN_GAMMA, sample_of
+    from ..auto.grid import PATTERN_C, PATTERN_GAMMA, sample_of
+    from ..auto.task import REDUCTIONS, machine_named
     from ..machines import MACHINES
-    from ..search_cv import KernelSearchCV
+    from ..selection.search_cv import KernelSearchCV
 
     if picture is not None:
         check_folder(picture)
-    X, y = labelled(data, target)
+    X, y = labeled(data, target)
     Z = encoded(without_counters(X, data))
     classes, index = np.unique(y, return_inverse=True)
     few = classes[np.bincount(index) < folds]
     if len(few):
         raise Refusal(
-            f"{data}: expected at least {folds} rows of every class for {folds} folds, and found fewer of "
-            f"{str(few[0])!r}: lower --folds, or remove the class"
+            f"{data}: expected at least {folds} rows of every class for {folds} folds, got fewer of "
+            f"{str(few[0])!r}; lower --folds, or remove the class"
         )
     at = sample_of(index, rows, np.random.default_rng(seed))
     Z, y = Z[at], y[at]

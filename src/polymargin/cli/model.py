@@ -9,8 +9,8 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from ..readers import read
-from .terminal import (
+from ..files.readers import read
+from .terminal import (  # fmt: skip
     Data,
     Json,
     ModelFile,
@@ -21,14 +21,14 @@ from .terminal import (
     check_folder,
     columns_of,
     err,
-    labelled,
+    labeled,
     labels_of,
     load,
     out,
     say,
     table_of,
     without_counters,
-)  # fmt: skip
+)
 
 
 def fit(
@@ -48,11 +48,11 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Scale, choose, tune, train and save a model. Ctrl-C saves what is there."""
-    from ..auto import AutoSVC
-    from ..model_file import save_model
+    from ..auto.classifier import AutoSVC
+    from ..files.model_file import save_model
 
     check_folder(model)
-    X, y = labelled(data, target)
+    X, y = labeled(data, target)
     X = without_counters(X, data)
     auto = AutoSVC(
         machine, C="auto" if C is None else C, gamma="auto" if gamma is None else gamma,
@@ -62,9 +62,10 @@ def fit(
         with err.status(f"training on {X.shape[0]} rows, {X.shape[1]} columns, {len(np.unique(y))} classes"):
             auto.fit(X, y)
     except KeyboardInterrupt:
-        if hasattr(auto, "fit_seconds_") and hasattr(auto, "machine_"):
-            save_model(auto, model)
-            err.print(f"interrupted; the model so far is in {model}")
+        if not (hasattr(auto, "fit_seconds_") and hasattr(auto, "machine_")):
+            raise
+        save_model(auto, model)
+        err.print(f"interrupted; the model so far is in {model}")
         raise typer.Exit(130) from None
     save_model(auto, model)
     facts = {
@@ -112,12 +113,12 @@ def predict(
 
 
 def evaluate(model: ModelFile, data: Data, target: Target = "y", as_json: Json = False) -> None:
-    """Accuracy and the scores of every class on labelled rows."""
+    """Accuracy and the scores of every class on labeled rows."""
     from ..report.facts import score_facts
 
     fitted = load(model)
-    rows = labelled(data, target)
-    X, y = columns_of(fitted, rows.X, data), labels_of(fitted, rows.y, data)
+    X, y = labeled(data, target)
+    X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
     scores = score_facts(y, fitted.predict(X), fitted.classes_)
     title = f"accuracy {scores['accuracy']:.4f}, mean F1 {scores['macro F1']:.4f} on {len(y)} rows"
     table = table_of(title, "class", "precision", "recall", "F1", "rows")
@@ -138,8 +139,8 @@ def report(
 
     check_folder(to)
     fitted = load(model)
-    rows = labelled(data, target)
-    X, y = columns_of(fitted, rows.X, data), labels_of(fitted, rows.y, data)
+    X, y = labeled(data, target)
+    X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
     with err.status("writing the report"):
         write_report(fitted, X, y, to, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
     if as_json:
@@ -171,7 +172,7 @@ def explain(
     for f in facts["features"]:
         table.add_row(escape(f["name"]), f"{f['share']:.3f}", escape(names[int(np.argmax(f["per class"]))]))
     if picture is not None:
-        from ..displays import SensitivityDisplay
+        from ..inspection.displays import SensitivityDisplay
 
         SensitivityDisplay.from_estimator(fitted.machine_, Z, feature_names=features).figure_.savefig(picture)
     say(as_json, facts, table)

@@ -10,7 +10,7 @@ import typer
 
 def bench() -> None:
     """Compare with scikit-learn's SVC on this machine, on bundled data."""
-    from ..demo import compare
+    from .demo import compare
 
     compare()
 
@@ -19,6 +19,6 @@ def demo(
     to: Annotated[Path, typer.Option("--out", "-o", help="HTML file for the report")] = Path("report.html"),
 ) -> None:
     """Train on handwritten digits next to scikit-learn's SVC, and write a report."""
-    from ..demo import main
+    from .demo import main
 
     main(to)

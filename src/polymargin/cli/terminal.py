@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..readers import Rows, read
+from ..files.readers import read
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -27,7 +27,7 @@ TimeLimit = Annotated[float | None, typer.Option(help="seconds for everything", 
 
 
 class Refusal(Exception):
-    """What the person can mend; printed as one sentence."""
+    """A fault that the user can correct; printed as one sentence."""
 
 
 def complain(message: str) -> None:
@@ -39,7 +39,7 @@ def say(as_json: bool, facts: dict[str, Any], *tables: Table) -> None:
         print(json.dumps(facts, default=_plain))
         return
     for table in tables:
-        title, table.title = table.title, None  # a title inside a table is folded to the width of the table
+        title, table.title = table.title, None  # a title inside a table is wrapped to the width of the table
         out.print(title, soft_wrap=True)
         out.print(table)
 
@@ -57,22 +57,22 @@ def table_of(title: str, *columns: str) -> Table:
     return table
 
 
-def labelled(path: Path, target: str | None) -> Rows:
+def labeled(path: Path, target: str | None) -> tuple[Any, np.ndarray]:
     rows = read(path, target)
     if rows.y is None:
-        raise Refusal(f"{path}: expected labels, and found none: name their column with --target")
+        raise Refusal(f"{path}: expected labels, got none; name their column with --target")
     classes, counts = np.unique(rows.y, return_counts=True)
     if len(classes) < 2:
         raise Refusal(
-            f"{path}: expected at least 2 classes in the target, and found only {str(classes[0])!r}: is "
+            f"{path}: expected at least 2 classes in the target, got only {str(classes[0])!r}; is "
             f"--target the column of the labels?"
         )
     if len(classes) > 0.5 * len(rows.y) and len(rows.y) > 20:
         raise Refusal(
-            f"{path}: expected classes in the target, and found {len(classes)} different values in {len(rows.y)} rows: "
+            f"{path}: expected classes in the target, got {len(classes)} different values in {len(rows.y)} rows; "
             f"is {target!r} a number to be predicted, or a name?"
         )
-    return rows
+    return rows.X, rows.y
 
 
 def without_counters(X: Any, path: Path) -> Any:
@@ -92,37 +92,37 @@ def without_counters(X: Any, path: Path) -> Any:
 
 
 def load(path: Path) -> Any:
-    from ..model_file import load_model
+    from ..files.model_file import load_model
 
     if not path.exists():
-        raise Refusal(f"expected a model at {path}, and found no file: write one with `polymargin fit`")
+        raise Refusal(f"expected a model at {path}, got no file; write one with `polymargin fit`")
     model = load_model(path)
     if not hasattr(model, "encode"):
-        raise Refusal(f"{path}: expected a model written by `polymargin fit`, and found a {type(model).__name__}")
+        raise Refusal(f"{path}: expected a model written by `polymargin fit`, got a {type(model).__name__}")
     return model
 
 
 def columns_of(model: Any, X: Any, path: Path) -> Any:
-    """The model's own columns, in its order; others, such as the target, are left aside."""
+    """The model's own columns, in its order; others, such as the target, are ignored."""
     names = getattr(model, "feature_names_in_", None)
     if hasattr(X, "columns") and names is not None:
         missing = [n for n in names if n not in X.columns]
         if missing:
             shown = ", ".join(repr(n) for n in missing[:5]) + (", ..." if len(missing) > 5 else "")
             raise Refusal(
-                f"{path}: expected the {len(names)} columns of the training data, and found no {shown}: "
+                f"{path}: expected the {len(names)} columns of the training data, got no {shown}; "
                 f"use a file with the same columns as the one that the model was fitted on"
             )
         return X[list(names)]
     if hasattr(X, "columns") != (names is not None):
         kinds = ("a table with column names", "rows without column names (svmlight, NPZ)")
         wanted, found = kinds if names is not None else kinds[::-1]
-        raise Refusal(f"{path}: expected {wanted} as in the training data, and found {found}: convert the file")
+        raise Refusal(f"{path}: expected {wanted} as in the training data, got {found}; convert the file")
     if hasattr(X, "tocsr") and X.shape[1] < model.n_features_in_:  # the last features may not occur in a few rows
         X.resize(X.shape[0], model.n_features_in_)
     if X.shape[1] != model.n_features_in_:
         raise Refusal(
-            f"{path}: expected {model.n_features_in_} columns as in the training data, and found {X.shape[1]}: use a "
+            f"{path}: expected {model.n_features_in_} columns as in the training data, got {X.shape[1]}; use a "
             f"file with the same columns"
         )
     return X
@@ -140,17 +140,17 @@ def labels_of(model: Any, y: np.ndarray, path: Path) -> np.ndarray:
     if strangers:
         known = ", ".join(str(c) for c in classes[:8]) + (", ..." if len(classes) > 8 else "")
         raise Refusal(
-            f"{path}: expected labels that the model knows ({known}), and found {strangers[0]!r}: is --target the "
+            f"{path}: expected labels that the model knows ({known}), got {strangers[0]!r}; is --target the "
             f"column of the labels?"
         )
     return y
 
 
 def check_folder(path: Path) -> None:
-    """Refuse before the work, not after it."""
+    """Refuse before doing the work, not after."""
     if path.is_dir():
-        raise Refusal(f"expected a file name for --out, and found the folder {path}: add a name")
+        raise Refusal(f"expected a file name for --out, got the folder {path}; add a name")
     if path.exists() and not path.is_file():
-        raise Refusal(f"expected a file name for --out, and found the device {path}: name a file")
+        raise Refusal(f"expected a file name for --out, got the device {path}; name a file")
     if not path.resolve().parent.is_dir():
-        raise Refusal(f"expected the folder {path.resolve().parent} for --out to exist, and found none: make it first")
+        raise Refusal(f"expected the folder {path.resolve().parent} for --out to exist, got none; create it first")

@@ -1,7 +1,7 @@
 """The artificial sets of the papers. Each function returns (X, y) with labels 0 .. T-1 in random order.
 
-The papers print what their sets look like but few of the numbers. What they leave open is decided here, once, and said
-in each docstring. `random_state` is an int, a sequence of ints or a NumPy Generator: a generator that is passed twice
+The papers print what their sets look like but few of the numbers. What they leave open is decided here, and stated in
+each docstring. `random_state` is an int, a sequence of ints or a NumPy Generator: a generator that is passed twice
 gives two independent draws, for training and for testing.
 """
 
@@ -16,12 +16,12 @@ Drawn = tuple[np.ndarray, np.ndarray]
 
 def _labels(rng: np.random.Generator, n_classes: int, per_class: int) -> np.ndarray:
     if n_classes < 1 or per_class < 1:
-        raise ValueError(f"expected at least one class and one row per class, and found {n_classes} and {per_class}")
+        raise ValueError(f"expected at least one class and one row per class, got {n_classes} and {per_class}")
     return rng.permutation(np.repeat(np.arange(n_classes), per_class))
 
 
 def make_circle(n_classes: int = 100, per_class: int = 5, spread: float = 0.35, random_state: Any = 0) -> Drawn:
-    """Gaussians evenly on a circle, neighbouring centres 1 apart (Jenssen et al. 2012, figure 6 and table 1).
+    """Gaussians evenly on a circle, neighboring centers 1 apart (Jenssen et al. 2012, figure 6 and table 1).
 
     The standard deviation is not printed; 0.35 is the one at which the errors are near the printed 14 to 24 %.
     """
@@ -29,8 +29,8 @@ def make_circle(n_classes: int = 100, per_class: int = 5, spread: float = 0.35, 
     y = _labels(rng, n_classes, per_class)
     radius = 0.5 / np.sin(np.pi / n_classes) if n_classes > 1 else 0.0
     angle = 2 * np.pi * np.arange(n_classes) / n_classes
-    centres = radius * np.column_stack([np.cos(angle), np.sin(angle)])
-    return centres[y] + spread * rng.standard_normal((len(y), 2)), y
+    centers = radius * np.column_stack([np.cos(angle), np.sin(angle)])
+    return centers[y] + spread * rng.standard_normal((len(y), 2)), y
 
 
 def make_checker(n_classes: int = 100, per_class: int = 10, overlap: float = 0.125, random_state: Any = 0) -> Drawn:
@@ -48,27 +48,27 @@ def make_checker(n_classes: int = 100, per_class: int = 10, overlap: float = 0.1
 
 
 def make_clusters(n_classes: int = 10, n_clusters: int = 1000, per_cluster: int = 20, random_state: Any = 0) -> Drawn:
-    """Gaussian clusters in 8 dimensions, cluster c labelled c mod T: the rows are the same for every T."""
+    """Gaussian clusters in 8 dimensions, cluster c labeled c mod T: the rows are the same for every T."""
     rng = np.random.default_rng(random_state)
-    centres = rng.standard_normal((n_clusters, 8))
+    centers = rng.standard_normal((n_clusters, 8))
     y = _labels(rng, n_clusters, per_cluster)
-    return centres[y] + 0.3 * rng.standard_normal((len(y), 8)), y % n_classes
+    return centers[y] + 0.3 * rng.standard_normal((len(y), 8)), y % n_classes
 
 
-def _around(centres: Any, per_class: int, spread: float, random_state: Any) -> Drawn:
+def _around(centers: Any, per_class: int, spread: float, random_state: Any) -> Drawn:
     rng = np.random.default_rng(random_state)
-    centres = np.asarray(centres, dtype=float)
-    y = _labels(rng, len(centres), per_class)
-    return centres[y] + spread * rng.standard_normal((len(y), centres.shape[1])), y
+    centers = np.asarray(centers, dtype=float)
+    y = _labels(rng, len(centers), per_class)
+    return centers[y] + spread * rng.standard_normal((len(y), centers.shape[1])), y
 
 
 def make_two_blobs(per_class: int = 50, spread: float = 0.5, random_state: Any = 0) -> Drawn:
-    """Two separable Gaussians in the plane (Jenssen et al. 2012, figures 1 and 2; centres and spread are ours)."""
+    """Two separable Gaussians in the plane (Jenssen et al. 2012, figures 1 and 2; centers and spread are ours)."""
     return _around([(-2.0, 0.0), (2.0, 0.0)], per_class, spread, random_state)
 
 
 def make_star(per_class: int = 50, spread: float = 0.5, random_state: Any = 0) -> Drawn:
-    """The two Gaussians of `make_two_blobs` and a third one, all around a common centre (figure 3, and 5)."""
+    """The two Gaussians of `make_two_blobs` and a third one, all around a common center (figure 3, and 5)."""
     return _around([(-2.0, 0.0), (2.0, 0.0), (0.0, 3.5)], per_class, spread, random_state)
 
 
@@ -81,7 +81,7 @@ def make_line(per_class: int = 50, spread: float = 0.3, random_state: Any = 0) -
 
 
 def make_sensitivity_toy(n_samples: int = 300, spread: float = 0.15, random_state: Any = 0) -> Drawn:
-    """Three classes in five dimensions, of which only the first three tell them apart (figures 16 to 20 of Jenssen).
+    """Three classes in five dimensions; only the first three dimensions tell them apart (figures 16 to 20 of Jenssen).
 
     Class c has mean 1 in dimension c and 0 in the others, dimensions 4 and 5 are noise of the same size (uniform on
     [-0.5, 1.5], so that no scaling tells them from the others). The paper shows a picture and no numbers.
@@ -108,14 +108,14 @@ def make_rings(n_samples: int = 300, n_noise: int = 50, noise: float = 20**0.5, 
     return np.column_stack([rings, noise * rng.standard_normal((n_samples, n_noise))]), y
 
 
-def make_gaussians(n_samples: int = 125_000, random_state: Any = 0, centres: Any = 0, distance: float = 4.2) -> Drawn:
+def make_gaussians(n_samples: int = 125_000, random_state: Any = 0, centers: Any = 0, distance: float = 4.2) -> Drawn:
     """Ten normal distributions in five dimensions (Asharaf et al. 2007, section 5.1: Synth 1 and Synth 2).
 
-    Unit covariances, means drawn by the seed `centres` from N(0, distance^2 I): the paper prints no parameters. At the
+    Unit covariances, means drawn by the seed `centers` from N(0, distance^2 I): the paper prints no parameters. At the
     distance 4.2 and the seed 0 the best possible accuracy is near the 99.55 % that the paper's SVM reaches.
     """
     rng = np.random.default_rng(random_state)
-    means = distance * np.random.default_rng(centres).standard_normal((10, 5))
+    means = distance * np.random.default_rng(centers).standard_normal((10, 5))
     y = rng.integers(0, 10, n_samples)
     return means[y] + rng.standard_normal((n_samples, 5)), y
 

@@ -26,9 +26,9 @@ class Dataset:
     name: str
     X_train: np.ndarray
     y_train: np.ndarray
-    X_test: np.ndarray | None = None
-    y_test: np.ndarray | None = None
-    source: str = ""
+    X_test: np.ndarray | Any = None
+    y_test: np.ndarray | Any = None
+    source: str = field(default="", kw_only=True)
 
     @property
     def n_classes(self) -> int:
@@ -36,15 +36,15 @@ class Dataset:
 
 
 class DatasetNotFound(LookupError):
-    """A data set that is neither on this machine nor could be fetched; the message says which file to put where."""
+    """A data set that is not on this machine and could not be fetched; the message says which file to put where."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """What is known of a set: rows to train and to test, features, where it is to be had.
+class KnownSet:
+    """What is known about a set: training and test rows, features, where to get it.
 
     ``uci``: its files for training and testing in the UCI repository; ``label`` and ``drop``: their label column and
-    the columns that are no features. ``codes``: values of categorical columns, in order. ``libsvm``: the name there,
+    the columns that are not features. ``codes``: values of categorical columns, in order. ``libsvm``: the name there,
     where it is another one. ``openml``: the number of the set; the first ``train`` rows are for training.
     """
 
@@ -63,31 +63,31 @@ COST = ("low", "med", "high", "vhigh")
 MORE = {"more": "5", "5more": "5"}  # of doors and persons
 CAR = {0: COST, 1: COST, 4: ("small", "med", "big"), 5: COST[:3]}
 SOURCES = {
-    "iris": Source(150, 0, 4, 61, ("iris.data",)),
-    "wine": Source(178, 0, 13, 187, ("wine.data",), label=0),
-    "glass": Source(214, 0, 9, 41, ("glass.data",), drop=(0,)),
-    "thyroid": Source(215, 0, 5, 40682, ("new-thyroid.data",), label=0),
-    "vowel": Source(528, 462, 10, None, ("vowel-context.data",), drop=(0, 1, 2)),
-    "segment": Source(2310, 0, 19, 36, ("segment.dat",)),
-    "satimage": Source(4435, 2000, 36, None, ("sat.trn", "sat.tst")),
-    "dna": Source(2000, 1186, 180, 40670),
-    "usps": Source(7291, 2007, 256, 41082),
-    "car": Source(1728, 0, 6, None, ("car.data",), codes=CAR),
-    "dermatology": Source(366, 0, 34, 35, ("dermatology.data",)),
-    "ecoli": Source(336, 0, 7, 39, ("ecoli.data",), drop=(0,)),
-    "yeast": Source(1484, 0, 8, 181, ("yeast.data",), drop=(0,)),
-    "zoo": Source(101, 0, 16, None, ("zoo.data",), drop=(0,)),
-    "vehicle": Source(846, 0, 18, 54),
-    "isolet": Source(6238, 1559, 617, 300, ("isolet1+2+3+4.data", "isolet5.data")),
-    "letter": Source(15000, 5000, 16, 6, ("letter-recognition.data",), label=0),
-    "mnist": Source(60000, 10000, 784, 554),
-    "kddcup99_10pct": Source(494021, 311029, 38, None),
-    "covtype": Source(581012, 0, 54, None, ("covtype.data",)),
-    "optdigits": Source(3823, 1797, 64, None, ("optdigits.tra", "optdigits.tes")),
-    "pendigits": Source(7494, 3498, 16, None, ("pendigits.tra", "pendigits.tes")),
-    "shuttle": Source(43500, 14500, 9, 40685, ("shuttle.trn", "shuttle.tst")),
-    "acoustic": Source(78823, 19705, 50, None),
-    "toy": Source(300, 2000, 53, None, libsvm="example4"),
+    "iris": KnownSet(150, 0, 4, 61, ("iris.data",)),
+    "wine": KnownSet(178, 0, 13, 187, ("wine.data",), label=0),
+    "glass": KnownSet(214, 0, 9, 41, ("glass.data",), drop=(0,)),
+    "thyroid": KnownSet(215, 0, 5, 40682, ("new-thyroid.data",), label=0),
+    "vowel": KnownSet(528, 462, 10, None, ("vowel-context.data",), drop=(0, 1, 2)),
+    "segment": KnownSet(2310, 0, 19, 36, ("segment.dat",)),
+    "satimage": KnownSet(4435, 2000, 36, None, ("sat.trn", "sat.tst")),
+    "dna": KnownSet(2000, 1186, 180, 40670),
+    "usps": KnownSet(7291, 2007, 256, 41082),
+    "car": KnownSet(1728, 0, 6, None, ("car.data",), codes=CAR),
+    "dermatology": KnownSet(366, 0, 34, 35, ("dermatology.data",)),
+    "ecoli": KnownSet(336, 0, 7, 39, ("ecoli.data",), drop=(0,)),
+    "yeast": KnownSet(1484, 0, 8, 181, ("yeast.data",), drop=(0,)),
+    "zoo": KnownSet(101, 0, 16, None, ("zoo.data",), drop=(0,)),
+    "vehicle": KnownSet(846, 0, 18, 54),
+    "isolet": KnownSet(6238, 1559, 617, 300, ("isolet1+2+3+4.data", "isolet5.data")),
+    "letter": KnownSet(15000, 5000, 16, 6, ("letter-recognition.data",), label=0),
+    "mnist": KnownSet(60000, 10000, 784, 554),
+    "kddcup99_10pct": KnownSet(494021, 311029, 38, None),
+    "covtype": KnownSet(581012, 0, 54, None, ("covtype.data",)),
+    "optdigits": KnownSet(3823, 1797, 64, None, ("optdigits.tra", "optdigits.tes")),
+    "pendigits": KnownSet(7494, 3498, 16, None, ("pendigits.tra", "pendigits.tes")),
+    "shuttle": KnownSet(43500, 14500, 9, 40685, ("shuttle.trn", "shuttle.tst")),
+    "acoustic": KnownSet(78823, 19705, 50, None),
+    "toy": KnownSet(300, 2000, 53, None, libsvm="example4"),
 }
 # Sets that are not taken from OpenML: the address of their files, and the checksum of their values (see `checksum`).
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
@@ -107,8 +107,10 @@ BUNDLED = {"iris": bundled.load_iris, "wine": bundled.load_wine, "digits": bundl
 NAMES = (*SOURCES, *(name for name in BUNDLED if name not in SOURCES))
 
 # Endings of LIBSVM files: training, testing.
-LIBSVM = (("", ".t"), (".scale", ".scale.t"), (".scale.tr", ".scale.t"), ("_scale", "_scale.t"))
-LIBSVM += ((".tr", ".t"), (".libsvm", ".t.libsvm"), (".svm", ".t.svm"), ("/train.dat", "/test.dat"))
+LIBSVM = (
+    *(("", ".t"), (".scale", ".scale.t"), (".scale.tr", ".scale.t"), ("_scale", "_scale.t")),
+    *((".tr", ".t"), (".libsvm", ".t.libsvm"), (".svm", ".t.svm"), ("/train.dat", "/test.dat")),
+)
 PACKED = ("", ".bz2", ".gz")
 
 
@@ -155,7 +157,7 @@ def load(name: str, folder: str | os.PathLike | None = None) -> Dataset:
             reason = f"downloading it failed ({error})"
     where = f"in {folder}" if folder is not None else "as POLYMARGIN_DATA names no folder"
     raise DatasetNotFound(
-        f"the data set {name!r} was not found {where}, and {reason}: put {_wanted(name)} into a folder and pass it as "
+        f"the data set {name!r} was not found {where}, and {reason}; put {_wanted(name)} into a folder and pass it as "
         f"folder=..., or set POLYMARGIN_DATA to it"
     )
 
@@ -172,18 +174,18 @@ def _wanted(name: str) -> str:
 
 def _from_folder(name: str, folder: Path) -> Dataset | None:
     if not folder.is_dir():
-        raise DatasetNotFound(f"expected a folder with data sets, and found none at {folder}: give one that exists")
+        raise DatasetNotFound(f"expected a folder with data sets, got none at {folder}; name one that exists")
     archive = folder / f"{name}.npz"
     if archive.is_file():
         with np.load(archive, allow_pickle=False) as z:
             if not {"X_train", "y_train"} <= set(z.files):
-                raise ValueError(f"expected X_train and y_train in {archive}, and found {', '.join(z.files)}")
+                raise ValueError(f"expected X_train and y_train in {archive}, got {', '.join(z.files)}")
             parts = [z[key] if key in z.files else None for key in ("X_train", "y_train", "X_test", "y_test")]
         return Dataset(name, *map(_floats, parts), source=str(archive))
     return _libsvm(name, folder) or _uci(name, folder)
 
 
-def _floats(part: np.ndarray | None) -> np.ndarray | None:
+def _floats(part: Any) -> Any:
     """Features as floating-point numbers (float32 holds small integers exactly); labels stay as they are."""
     if part is None or part.ndim == 1 or part.dtype.kind == "f":
         return part
@@ -216,14 +218,14 @@ def _uci(name: str, folder: Path) -> Dataset | None:
     return Dataset(name, *parts, source=str(folder / known.uci[0]))
 
 
-def _table(path: Path, known: Source) -> tuple[np.ndarray, np.ndarray]:
+def _table(path: Path, known: KnownSet) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels of a UCI file: comma- or space-separated, ? for what is missing."""
     lines = [line.replace(",", " ").split() for line in path.read_text().splitlines() if line.strip()]
     width = len(lines[0])
     label = known.label % width
     columns = [c for c in range(width) if c != label and c not in known.drop]
     if len(columns) != known.features or any(len(line) != width for line in lines):
-        raise ValueError(f"expected {known.features} features in every line of {path}: is it the UCI file?")
+        raise ValueError(f"expected {known.features} features in every line of {path}; is it the UCI file?")
 
     def number(text: str, column: int) -> float:
         if column in known.codes:
@@ -246,14 +248,14 @@ def _is_number(text: str) -> bool:
 FETCHERS: dict[str, Any] = {"covtype": bundled.fetch_covtype}
 
 
-def _downloaded(name: str, known: Source) -> Dataset:
+def _downloaded(name: str, known: KnownSet) -> Dataset:
     if name in ADDRESSES:
         return _fetched(name, known)
     if name in FETCHERS:
         X, y = FETCHERS[name](return_X_y=True)
     else:
         with warnings.catch_warnings():
-            # It warns of a broken cache before it says that there is no network.
+            # It warns about a broken cache before it says that there is no network.
             warnings.simplefilter("ignore", RuntimeWarning)
             X, y = bundled.fetch_openml(
                 data_id=known.openml, as_frame=False, return_X_y=True, parser="liac-arff", n_retries=1
@@ -264,7 +266,7 @@ def _downloaded(name: str, known: Source) -> Dataset:
     return Dataset(name, X[:split], y[:split], *test, source="OpenML")
 
 
-def _fetched(name: str, known: Source) -> Dataset:
+def _fetched(name: str, known: KnownSet) -> Dataset:
     """From the files of UCI or LIBSVM, which are kept in scikit-learn's data folder if their values are right."""
     address, expected = ADDRESSES[name]
     folder = Path(bundled.get_data_home()) / "polymargin" / name
@@ -273,9 +275,11 @@ def _fetched(name: str, known: Source) -> Dataset:
     paths = [bundled.fetch_file(address + file, folder, n_retries=1) for file in files]
     try:
         found = _libsvm(name, folder) or _uci(name, folder)
+        if found is None:
+            raise ValueError("its files are not those of a data set")
         _check_size(len(found.y_train) + (0 if found.y_test is None else len(found.y_test)), found.X_train, known)
         if expected is not None and checksum(found) != expected:
-            raise ValueError("its values have another checksum than expected")
+            raise ValueError("the checksum of its values is not the expected one")
     except Exception as error:  # whatever a damaged file leads to
         for path in paths:
             path.unlink(missing_ok=True)
@@ -283,9 +287,9 @@ def _fetched(name: str, known: Source) -> Dataset:
     return found
 
 
-def _check_size(n: int, X: np.ndarray, known: Source) -> None:
+def _check_size(n: int, X: np.ndarray, known: KnownSet) -> None:
     if (n, X.shape[1]) != (known.train + known.test, known.features):
-        raise ValueError(f"expected {known.train + known.test} x {known.features} values and found {n} x {X.shape[1]}")
+        raise ValueError(f"expected {known.train + known.test} x {known.features} values, got {n} x {X.shape[1]}")
 
 
 def checksum(D: Dataset) -> str:
@@ -294,6 +298,6 @@ def checksum(D: Dataset) -> str:
     first: dict[Any, int] = {}
     for X, y in ((D.X_train, D.y_train), (D.X_test, D.y_test)):
         if X is not None:
-            total.update(np.ascontiguousarray(X, dtype="<f4"))
-            total.update(np.array([first.setdefault(label, len(first)) for label in y], dtype="<i4"))
+            total.update(np.ascontiguousarray(X, dtype="<f4").data)
+            total.update(np.array([first.setdefault(label, len(first)) for label in y], dtype="<i4").data)
     return total.hexdigest()

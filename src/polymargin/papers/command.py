@@ -30,5 +30,5 @@ def reproduce(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:
-        typer.echo(f"Stopped; finished cells are kept in {out}, the same command goes on from there.", err=True)
+        typer.echo(f"Stopped; finished cells are kept in {out}; the same command continues from there.", err=True)
         raise typer.Exit(130) from None

@@ -6,16 +6,17 @@ CVM one-against-one core vector machines, MCVM the joint machine with the ridge 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ..core_vector import CoreVectorSVC
+from ..core_vectors.classifier import CoreVectorSVC
+from ..core_vectors.enclosing_ball import EnclosingBall
 from ..datasets import load, make_gaussians
-from ..enclosing_ball import EnclosingBall
-from ..reductions import PairwiseSVC
+from ..reductions.pairwise import PairwiseSVC
 from .exhibit import Exhibit, table
 from .protocol import SEED, fitted, timed
 
@@ -65,7 +66,7 @@ def rows(row: str, fast: bool) -> tuple:
     return X[some], D.y_train[some], X_test[::300], D.y_test[::300]
 
 
-def build(row: str, column: str):
+def build(row: str, column: str) -> Any:
     svm, (q, epsilon, C), (q_joint, epsilon_joint, nu) = PARAMETERS[row]
     if column == "SVM":
         return PairwiseSVC(gamma=svm)
@@ -74,7 +75,7 @@ def build(row: str, column: str):
     return CoreVectorSVC(nu=nu, epsilon=epsilon_joint, gamma=q_joint, random_state=SEED)
 
 
-def trained(row: str, column: str, X: np.ndarray, y: np.ndarray):
+def trained(row: str, column: str, X: np.ndarray, y: np.ndarray) -> Any:
     """The fitted machine. Most rows of Intrusion are repetitions: the SVM gets the distinct ones with their counts."""
     model = build(row, column)
     if (row, column) != ("Intrusion", "SVM"):
@@ -117,7 +118,7 @@ def core_set(X: np.ndarray, epsilon: float) -> tuple[list[int], EnclosingBall]:
         core.append(int(distance.argmax()))
 
 
-def circle(ball: EnclosingBall) -> tuple[np.ndarray, float]:
+def circle(ball: EnclosingBall) -> tuple[Any, float]:
     return ball.dual_coef_ @ ball.support_vectors_, ball.radius_
 
 
@@ -127,15 +128,15 @@ def draw_balls(fast: bool = False) -> Figure:
 
     X = np.random.default_rng(7).normal(size=(60, 2))
     core, inner = core_set(X, EPSILON)
-    exact, (centre, radius) = EnclosingBall(kernel="linear", tol=1e-8).fit(X), circle(inner)
+    exact, (center, radius) = EnclosingBall(kernel="linear", tol=1e-8).fit(X), circle(inner)
     figure = Figure(figsize=(5, 5), layout="constrained")
     ax = figure.subplots()
     ax.plot(*X.T, ".", color="0.4", label="rows")
     ax.plot(*X[core].T, "s", mfc="none", ms=10, color="#d55e00", label="core set")
     for (c, r), style, label in (
         (circle(exact), ":", "exact ball of all rows"),
-        ((centre, radius), "-", "exact ball of the core set"),
-        ((centre, (1 + EPSILON) * radius), "--", f"the same, expanded by {EPSILON:.0%}"),
+        ((center, radius), "-", "exact ball of the core set"),
+        ((center, (1 + EPSILON) * radius), "--", f"the same, expanded by {EPSILON:.0%}"),
     ):
         ax.add_patch(Circle(c, r, fill=False, ls=style, color="#0072b2", label=label))
     ax.set(aspect="equal", title=f"{len(core)} core vectors; radius {radius:.4f}, exact {exact.radius_:.4f}")
@@ -161,12 +162,12 @@ def seconds(figure: str, n: int, column: str, fast: bool) -> float:
     return timed(lambda: trained(name, column, X, y))[0]
 
 
-def growing(figure: str):
+def growing(figure: str) -> tuple[Callable, Callable, Callable]:
     """What a figure computes, times and draws."""
     name, sizes = GROWTH[figure]
 
     def compute(row: str, column: str, fast: bool) -> dict:
-        rows(name, fast)  # all is measured by the clock, if the data are there
+        rows(name, fast)  # everything is measured by the clock, if the data are there
         return {}
 
     def measure(row: str, column: str, fast: bool, result: dict) -> dict:
@@ -177,9 +178,9 @@ def growing(figure: str):
 
         picture = Figure(figsize=(5, 3.4), layout="constrained")
         ax = picture.subplots()
-        for column, (label, style, colour) in CURVES.items():
+        for column, (label, style, color) in CURVES.items():
             n = (1000, 2000) if fast else sizes
-            ax.loglog(n, [seconds(figure, k, column, fast) for k in n], style, color=colour, label=label)
+            ax.loglog(n, [seconds(figure, k, column, fast) for k in n], style, color=color, label=label)
         ax.set(xlabel="training rows", ylabel="seconds to train", title=name)
         ax.grid(alpha=0.3)
         ax.legend()
@@ -216,7 +217,7 @@ def times(number: int, title: str) -> Exhibit:
         clock=measure,
         draw=draw,
         own=("MCVM",),
-        fast_rows=counts[:1],
+        fast_rows=tuple(counts[:1]),
         decided=(*DECIDED, "The values are seconds of training on this machine."),
     )
 

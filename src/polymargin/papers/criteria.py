@@ -7,17 +7,20 @@ methods. DNA and Satimage: chosen on five halves of the training set, tested onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC
 
-from ..datasets import load
+from ..datasets import Dataset, load
 from ..joint import JointSVC
-from ..output_codes import OutputCodeSVC
-from ..reductions import OneVsRestSVC, PairwiseSVC
-from ..search_cv import KernelSearchCV
-from ..selection import RadiusMarginSearch
+from ..reductions.one_vs_rest import OneVsRestSVC
+from ..reductions.output_codes import OutputCodeSVC
+from ..reductions.pairwise import PairwiseSVC
+from ..selection.radius_margin import RadiusMarginSearch
+from ..selection.search_cv import KernelSearchCV
 from .exhibit import NEAR, POINT, LeftOut, Value, pair
 from .protocol import SEED, fitted, folds, timed
 from .store import recalled
@@ -27,7 +30,7 @@ TESTED_ON, FEW = 100, 20  # halves; FEW for slow methods and large sets
 SLOW = ("dense", "sparse", "single")
 MANY = 1000  # rows of a large set
 NAMES = {"E.coli": "ecoli", "DNA": "dna"}
-SQUARED = dict(loss="squared_hinge")
+SQUARED: dict[str, Any] = dict(loss="squared_hinge")
 SINGLE = 1 / 4  # of C, with which the single machine of two classes is the binary one with C/2 sum xi^2
 METHODS = {
     "1vs1": lambda C, **p: PairwiseSVC(C, **SQUARED, **p),
@@ -52,7 +55,7 @@ def box(X: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
 
 
 @cache
-def raw(row: str):
+def raw(row: str) -> Dataset:
     return load(NAMES.get(row, row.lower()))
 
 
@@ -93,7 +96,7 @@ def chosen(row: str, criterion: str, kernel: str, fast: bool) -> dict:
     return searched(row, criterion, kernel, fast)
 
 
-def search(X: np.ndarray, y: np.ndarray, criterion: str, kernel: str, **run) -> RadiusMarginSearch:
+def search(X: np.ndarray, y: np.ndarray, criterion: str, kernel: str, **run: Any) -> RadiusMarginSearch:
     estimator = PairwiseSVC(1.0, **SQUARED)
     return fitted(RadiusMarginSearch(estimator, criterion=criterion, kernel=kernel, cv=None, refit=False, **run), X, y)
 
@@ -108,14 +111,16 @@ def chosen_by_cv(row: str, method: str, fast: bool) -> dict:
     large = len(raw(row).y_train) > MANY
     for k in range(1 if fast or large else 2 if method == "single" else CHOSEN_ON):
         X, y, *_ = half(row, k)
-        grid = dict(C=scale * GRID_C[some], gamma=GRID_GAMMA[some], strategy="coarse-to-fine", cv=folds(y, 5))
+        grid: dict[str, Any] = dict(
+            C=scale * GRID_C[some], gamma=GRID_GAMMA[some], strategy="coarse-to-fine", cv=folds(y, 5)
+        )
         best = fitted(KernelSearchCV(METHODS[method](1.0), **grid, refit=False), X, y).best_params_
         found.append((best["C"] / scale, best["gamma"]))
     C, gamma = np.median(found, axis=0)
     return dict(C=float(C), gamma=float(gamma))
 
 
-def error_of(row: str, method: str, C: float, gamma: float | np.ndarray, n: int) -> float | tuple[float, float]:
+def error_of(row: str, method: str, C: float, gamma: float | np.ndarray, n: int) -> Any:
     """Mean error in percent over n halves and its deviation, or the error on the official test rows."""
     gamma = float(gamma) if np.ndim(gamma) == 0 else np.asarray(gamma)
     if has_test_rows(row):
@@ -125,12 +130,12 @@ def error_of(row: str, method: str, C: float, gamma: float | np.ndarray, n: int)
     errors = []
     for k in range(n):
         X, y, X_test, y_test = half(row, k)
-        # On so few rows the waking of threads would take longer than the fit.
+        # On this few rows waking threads would take longer than the fit.
         errors.append(100 - 100 * fitted(METHODS[method](C, gamma=gamma, n_jobs=1), X, y).score(X_test, y_test))
     return np.mean(errors), np.std(errors, ddof=1)
 
 
-def cell(kernel: str):
+def cell(kernel: str) -> Callable[[str, str, bool], dict]:
     """Computation of tables IV to VII."""
 
     def compute(row: str, column: str, fast: bool) -> dict:
@@ -150,7 +155,7 @@ def near(error: Value, by_cv: Value) -> bool:
     return error[0] <= by_cv[0] + (POINT if by_cv[1] is None else by_cv[1]) + 1e-9
 
 
-def near_cross_validation(where: dict[tuple[str, str], tuple[str, ...]]):
+def near_cross_validation(where: dict[tuple[str, str], tuple[str, ...]]) -> Callable[[str, str, bool], dict]:
     """How many of the methods for which the printed test error is near that of cross-validation have ours near it."""
 
     def compute(row: str, column: str, fast: bool) -> dict:
@@ -198,7 +203,7 @@ def usps(row: str, column: str, fast: bool) -> dict:
     return {"error [%]": 100 - 100 * model.score(X_test, D.y_test), "C": p["C"], "gamma": p["gamma"]}
 
 
-def chosen_on_usps(criterion: str, kernel: str, n: int = 3000, **run) -> dict:
+def chosen_on_usps(criterion: str, kernel: str, n: int = 3000, **run: Any) -> dict:
     """C and gamma for USPS: those of a finished cell of table IX, or of a search on n training rows."""
     for (row, column), result in recalled("criteria-table-9").items():
         if row == kernel and column.startswith(f"{criterion}, "):
@@ -207,7 +212,7 @@ def chosen_on_usps(criterion: str, kernel: str, n: int = 3000, **run) -> dict:
 
 
 @cache
-def searched_on_usps(criterion: str, kernel: str, n: int, **run) -> dict:
+def searched_on_usps(criterion: str, kernel: str, n: int, **run: Any) -> dict:
     D = load("usps")
     (X,) = box(D.X_train)
     best = search(X, D.y_train, criterion, kernel, max_samples=n, random_state=SEED, **run).best_params_

@@ -1,21 +1,22 @@
-"""Figures of Wang, Xue and Chan (2008), drawn anew: 1 to 7, 9 and 10."""
+"""Figures of Wang, Xue and Chan (2008), drawn again: 1 to 7, 9 and 10."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..criteria import Criterion
-from ..criterion_display import CriterionDisplay
 from ..datasets import load, make_rings
-from ..embedding_display import COLOURS
-from ..feature_scores import fisher_score, kolmogorov_smirnov_score, pearson_score
-from ..reductions import PairwiseSVC
-from ..search_cv import KernelSearchCV
-from ..selection import RadiusMarginSearch
-from ..separability import class_separability
+from ..inspection.criterion_display import CriterionDisplay
+from ..inspection.embedding_display import COLORS
+from ..reductions.pairwise import PairwiseSVC
+from ..selection.criteria import Criterion
+from ..selection.feature_scores import fisher_score, kolmogorov_smirnov_score, pearson_score
+from ..selection.radius_margin import RadiusMarginSearch
+from ..selection.search_cv import KernelSearchCV
+from ..selection.separability import class_separability
 from . import criteria
 from .criteria_tables import PLACE
 from .exhibit import Exhibit
@@ -54,7 +55,7 @@ def error_surfaces(row: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
         for j, C in enumerate(np.exp(log_C)):
             model = fitted(PairwiseSVC(C, loss="squared_hinge", gamma=1 / (2 * sigma**2), n_jobs=1), X, y)
             joint[i, j] = np.sum(model.predict(X_test) != y_test)
-            F, errors = model.pair_decisions_(X_test), 0
+            F, errors = model.pair_decision_function(X_test), 0
             for k, (a, b) in enumerate(model.classes_[model.pairs_]):
                 mine = (y_test == a) | (y_test == b)
                 errors += np.sum(np.where(F[mine, k] > 0, a, b) != y_test[mine])
@@ -89,8 +90,8 @@ def criterion_surface(
     return np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
 
 
-def draw_criterion(criterion: str):
-    """Figures 2 and 4: a criterion with the optimiser's path, and the error on the test half."""
+def draw_criterion(criterion: str) -> Callable[[bool], Any]:
+    """Figures 2 and 4: a criterion with the optimizer's path, and the error on the test half."""
 
     def draw(fast: bool) -> Any:
         row = "Wine" if fast else "Vowel"
@@ -134,7 +135,7 @@ def draw_separability(fast: bool) -> Any:
 # --- figures 5 and 6: the criterion and the test error while the search runs ---
 
 
-def draw_evolution(kernel: str):
+def draw_evolution(kernel: str) -> Callable[[bool], Any]:
     """Figures 5 and 6: a search on one half; each of its points is tested on several halves."""
 
     def draw(fast: bool) -> Any:
@@ -144,9 +145,9 @@ def draw_evolution(kernel: str):
         n = 2 if fast else criteria.FEW
         errors = [criteria.error_of("Wine", "1vs1", **step["params"], n=n)[0] for step in steps.values()]
         figure, axes = new_figure(1, 2)
-        axes[0, 0].plot(list(steps), [step["value"] for step in steps.values()], "o-", color=COLOURS[0], markersize=4)
+        axes[0, 0].plot(list(steps), [step["value"] for step in steps.values()], "o-", color=COLORS[0], markersize=4)
         axes[0, 0].set(xlabel="iteration", ylabel="criterion I", title=f"Wine, {kernel} kernel: criterion")
-        axes[0, 1].plot(list(steps), errors, "o-", color=COLOURS[1], markersize=4)
+        axes[0, 1].plot(list(steps), errors, "o-", color=COLORS[1], markersize=4)
         axes[0, 1].set(xlabel="iteration", ylabel="test error [%]", title=f"Wine, {kernel} kernel: test error")
         return figure
 
@@ -175,13 +176,11 @@ def draw_rings(fast: bool) -> Any:
     gamma = np.array(result["gamma"] if "gamma" in result else rings("Rings", "II", fast)["gamma"])
     X, y = make_rings(random_state=SEED)
     figure, axes = new_figure(1, 2)
-    for c, (colour, marker) in enumerate(zip(COLOURS, "os^", strict=False)):
-        axes[0, 0].plot(*X[y == c, :2].T, marker, color=colour, markersize=3, label=f"class {c + 1}")
+    for c, (color, marker) in enumerate(zip(COLORS, "os^", strict=False)):
+        axes[0, 0].plot(*X[y == c, :2].T, marker, color=color, markersize=3, label=f"class {c + 1}")
     axes[0, 0].set(xlabel="feature 1", ylabel="feature 2", title="The two useful features", aspect="equal")
     axes[0, 0].legend(loc="upper right", fontsize="x-small")
-    axes[0, 1].bar(
-        np.arange(1, len(gamma) + 1), gamma, color=np.where(np.arange(len(gamma)) < 2, COLOURS[1], COLOURS[0])
-    )
+    axes[0, 1].bar(np.arange(1, len(gamma) + 1), gamma, color=np.where(np.arange(len(gamma)) < 2, COLORS[1], COLORS[0]))
     axes[0, 1].set(xlabel="feature", ylabel="mean gamma", title="Gammas by criterion II")
     return figure
 
@@ -215,7 +214,8 @@ def pixels(fast: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """USPS: X, X_test, y, y_test."""
     D = load("usps")
     some = slice(400 if fast else None)
-    return *criteria.box(D.X_train[some], D.X_test[some]), D.y_train[some], D.y_test[some]
+    X, X_test = criteria.box(D.X_train[some], D.X_test[some])
+    return X, X_test, D.y_train[some], D.y_test[some]
 
 
 @cache
@@ -240,11 +240,11 @@ def draw_top_pixels(fast: bool) -> Any:
     counts = COUNTS[2::3] if fast else COUNTS
     cells = recalled("criteria-figure-10")
     figure, axes = new_figure(1, 1, 6.0, 4.0)
-    for by, colour, marker in zip(("I", "II", *RANKINGS), COLOURS, "os^vD", strict=False):
+    for by, color, marker in zip(("I", "II", *RANKINGS), COLORS, "os^vD", strict=False):
         places = [(f"{k} features", by) for k in counts]
         errors = [(cells.get(place) or top_pixels(*place, fast))["error [%]"] for place in places]
         label = f"criterion {by}" if len(by) < 3 else by
-        axes[0, 0].plot(counts, errors, marker=marker, markersize=4, color=colour, label=label)
+        axes[0, 0].plot(counts, errors, marker=marker, markersize=4, color=color, label=label)
     axes[0, 0].set(xlabel="features", ylabel="test error [%]", title="USPS: the best pixels by five rankings")
     axes[0, 0].legend()
     return figure
@@ -276,7 +276,7 @@ EXHIBITS = (
         fast_rows=("Wine",),
         decided=(GRID,),
     ),
-    figure(2, "Criterion I with the optimiser's path, and the test error", draw_criterion("I"), decided=("One half.",)),
+    figure(2, "Criterion I with the optimizer's path, and the test error", draw_criterion("I"), decided=("One half.",)),
     figure(
         3,
         "Class separability and radius-margin bound of the first two classes of Wine",
@@ -284,7 +284,7 @@ EXHIBITS = (
         decided=(GRID, "Both are of K + I/C."),
     ),
     figure(
-        4, "Criterion II with the optimiser's path, and the test error", draw_criterion("II"), decided=("One half.",)
+        4, "Criterion II with the optimizer's path, and the test error", draw_criterion("II"), decided=("One half.",)
     ),
     figure(
         5, "Criterion I and test error while the search runs, one gamma", draw_evolution("spherical"), decided=(MEANS,)

@@ -74,10 +74,10 @@ DECIDED = (
     "as the paper says for cross-validation.",
     "Features are scaled by the training half; a missing age in Dermatology is the mean. Halves are plainly random.",
     "Cross-validation: a 30 x 30 grid, C = 2^-2 .. 2^12, gamma = 2^-10 .. 2^4 (the limits of the paper's are not "
-    "printed), searched from coarse to fine: 5 x 5 points, then the neighbours of the best one at half the distance, "
+    "printed), searched from coarse to fine: 5 x 5 points, then the neighbors of the best one at half the distance, "
     "three times. On the first five training halves, two for the single machine, one of sets with over 1,000 rows.",
 )
-SMALL = ("Iris", "Wine", "Zoo")
+FAST_SETS = ("Iris", "Wine", "Zoo")
 
 
 OVERFITTED = (
@@ -117,7 +117,7 @@ def errors(number: int, title: str, values: dict, kernel: str) -> Exhibit:
         printed=values,
         compute=criteria.cell(kernel),
         own=tuple(name for name in names if not name.startswith("CV")),
-        fast_rows=SMALL[:2],
+        fast_rows=FAST_SETS[:2],
         decided=DECIDED,
         reasons={("Dermatology", name): OVERFITTED for name in names if kernel == "ellipsoidal" and name[:3] == "II,"}
         | {("Segment", name): TWO_MINIMA for name in names if kernel == "ellipsoidal" and name[:3] == "II,"}
@@ -175,7 +175,7 @@ EXHIBITS = (
         clock=criteria.selection_time,
         own=("I, spherical", "I, ellipsoidal", "II, spherical", "II, ellipsoidal"),
         reference="5-fold CV",
-        fast_rows=SMALL[:1],
+        fast_rows=FAST_SETS[:1],
         decided=(
             "One training half, one core. Cross-validation is LIBSVM's one-vs-one: nine points spread over the 30 x 30 "
             "grid are timed and multiplied by 100.",

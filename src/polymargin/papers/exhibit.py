@@ -1,16 +1,16 @@
-"""A table or figure of a paper as data: what is printed, how each cell is computed anew, and when ours is as good."""
+"""A table or figure of a paper as data: what is printed, how each cell is computed again, and when ours is as good."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Place = tuple[str, str, str]  # row, column, measure
-Value = tuple[float | None, float | None]  # a mean and its standard deviation; None: not printed
+Value = tuple[float | Any, float | None]  # a mean and its standard deviation; None: not printed
 
 NEAR = "methods near cross-validation"
 # What a measure is compared by. "low", "high": as good when not worse than printed by more than the printed standard
@@ -45,7 +45,7 @@ class Exhibit:
     returns our values, {measure: value or (value, deviation)}, for all measures of that place at once; after all of
     them ``clock(row, column, fast, result)`` adds the running times, with the methods of a row one after the other.
     ``own``: the columns that are the paper's own method. ``reference``: the column that times are divided by.
-    ``fast_rows``: the rows of a fast run (None: all). ``draw(fast)`` draws a figure of the paper anew; one that prints
+    ``fast_rows``: the rows of a fast run (None: all). ``draw(fast)`` draws a figure of the paper again; one that prints
     no number has a picture and no cells. ``decided``: what the paper leaves open and how it is decided here.
     ``reasons``: (row, column, measure) or (row, column) -> why ours is worse than printed, after a look.
     """
@@ -55,12 +55,12 @@ class Exhibit:
     title: str
     where: str
     printed: Mapping[Place, Value] = field(default_factory=dict)
-    compute: Callable[[str, str, bool], dict] | None = None
+    compute: Callable[[str, str, bool], dict] | Any = None
     own: tuple[str, ...] = ()
-    clock: Callable[[str, str, bool, dict], dict] | None = None
+    clock: Callable[[str, str, bool, dict], dict] | Any = None
     reference: str | None = None
     fast_rows: tuple[str, ...] | None = None
-    draw: Callable[[bool], Figure] | None = None
+    draw: Callable[[bool], Figure] | Any = None
     decided: tuple[str, ...] = ()
     reasons: Mapping[tuple, str] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class Exhibit:
 
 
 def pair(value: float | Value) -> Value:
-    return tuple(value) if isinstance(value, tuple | list) else (value, None)
+    return (value[0], value[1]) if isinstance(value, tuple | list) else (value, None)
 
 
 def as_good(measure: str, printed: Value, ours: float) -> bool | None:
@@ -101,7 +101,9 @@ def compare(exhibit: Exhibit, results: Mapping[tuple[str, str], dict]) -> list[d
     for (row, column, measure), printed in exhibit.printed.items():
         result = results.get((row, column), {})
         value, deviation = pair(result[measure]) if measure in result else (None, None)
-        record = dict(paper=exhibit.paper, exhibit=exhibit.name, row=row, column=column, measure=measure)
+        record: dict[str, Any] = dict(
+            paper=exhibit.paper, exhibit=exhibit.name, row=row, column=column, measure=measure
+        )
         if MEASURES[measure] == "ratio":
             if exhibit.reference is None or column == exhibit.reference:
                 continue
@@ -130,11 +132,11 @@ def table(text: str, columns: tuple[str, ...], measures: tuple[str, ...]) -> dic
     for line in text.strip().splitlines():
         row, *cells = (part.strip() for part in line.split("|"))
         if len(cells) != len(columns):
-            raise ValueError(f"expected {len(columns)} cells in the line of {row!r}, and found {len(cells)}")
+            raise ValueError(f"expected {len(columns)} cells in the line of {row!r}, got {len(cells)}")
         for column, cell in zip(columns, cells, strict=True):
             values = cell.split(",")
             if len(values) != len(measures):
-                raise ValueError(f"expected {len(measures)} values in {row!r}, {column!r}, and found {cell!r}")
+                raise ValueError(f"expected {len(measures)} values in {row!r}, {column!r}, got {cell!r}")
             for measure, value in zip(measures, values, strict=True):
                 if value.strip() != "-":
                     mean, _, deviation = value.partition("±")

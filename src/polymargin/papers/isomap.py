@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 from ..datasets import load
-from ..embedding_display import COLOURS, EmbeddingDisplay, principal
-from ..manifold import SupervisedIsomap
-from ..structured import StructuredSVC
+from ..inspection.embedding_display import COLORS, EmbeddingDisplay, principal
+from ..manifold.isomap import SupervisedIsomap
+from ..structured.classifier import StructuredSVC
 from .exhibit import Exhibit, table
 from .protocol import SEED, fitted
 
@@ -88,7 +88,7 @@ def averaged(measure: Callable, row: str, column: str, fast: bool) -> dict:
 
 
 def of_classes(y: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Error rate (b + c) / (a + b + c + d) and F1 of each class against the rest, in per cent."""
+    """Error rate (b + c) / (a + b + c + d) and F1 of each class against the rest, in percent."""
     classes = np.unique(y)
     errors = np.array([np.mean((found == c) != (y == c)) for c in classes])
     return 100 * errors, 100 * f1_score(y, found, average=None, labels=classes, zero_division=0)
@@ -116,7 +116,7 @@ def figure_2(fast: bool) -> Figure:
             classes = np.unique(y)
             names = [chr(96 + int(c)) if row == "ISOLET" else str(c) for c in classes]
             for panel, values in zip(panels, of_classes(y, found), strict=True):
-                panel.bar(np.arange(len(classes)) + 0.4 * k - 0.2, values, 0.4, color=COLOURS[1 - k], label=column)
+                panel.bar(np.arange(len(classes)) + 0.4 * k - 0.2, values, 0.4, color=COLORS[1 - k], label=column)
                 panel.set_xticks(np.arange(len(classes)), names)
         panels[0].set_title(f"{row}, test rows")
         panels[1].set_xlabel("class")
@@ -162,8 +162,8 @@ PLACE = "Silva and Ribeiro 2009, EANN, CCIS 43, "
 DECIDED = (
     "n_neighbors = 10 and C = 1 of the SVM after the map are not printed; they are the defaults here. In "
     "cross-validation on the training rows of Toy (four draws of five folds) their error is 38.5 %, the smallest of 5 "
-    "to 40 neighbours and C = 0.01 to 1000 is 38.0 %; on those of ISOLET (three folds of the first draw) the error is "
-    "18.0 % with 5 to 40 neighbours at any C from 0.1 on, to a quarter of a point.",
+    "to 40 neighbors and C = 0.01 to 1000 is 38.0 %; on those of ISOLET (three folds of the first draw) the error is "
+    "18.0 % with 5 to 40 neighbors at any C from 0.1 on, to a quarter of a point.",
     "Eq. 3: as printed, sqrt(exp(-d^2 / gamma) - alpha) in the second line, most pairs of rows have no distance. Only "
     "the sign of the exponent is corrected here. Geng et al. (2005) also have alpha outside the root; so read, which "
     "is this library's default, Toy has an error of 37.45 % and an F1 of 30.25 %, and ISOLET 12.94 and 87.01 %. The "
@@ -173,7 +173,7 @@ DECIDED = (
     "The baseline is that of the paper, SVM-multiclass with its default c = 0.01, which underfits: a linear machine "
     "with C = 1 has far smaller errors than either column.",
     "Toy has 53 features of which 45 are ever non-zero (the paper prints 47). ISOLET: 2,500 training rows, 96 or 97 of "
-    "each letter: mean and standard deviation of five draws (seeds 0 to 4). Their nearest-neighbour errors alone go "
+    "each letter: mean and standard deviation of five draws (seeds 0 to 4). Their nearest-neighbor errors alone go "
     "from 12.4 to 14.5 %.",
     "Recall and precision are exchanged in the text of section 5.2; F1 does not depend on it.",
 )

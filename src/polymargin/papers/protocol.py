@@ -14,10 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from ..datasets import Dataset, load
-from ..gram_folds import GramFolds, Scored
+from ..fitting.resources import threads
 from ..joint import JointSVC
-from ..reductions import OneVsRestSVC, PairwiseSVC
-from ..resources import threads
+from ..reductions.one_vs_rest import OneVsRestSVC
+from ..reductions.pairwise import PairwiseSVC
+from ..selection.gram_folds import GramFolds, Scored
+
+Numbers = Sequence[float] | np.ndarray
 
 SEED = 0  # of every split and draw; the papers print none
 
@@ -28,21 +31,21 @@ def scaled(name: str) -> Dataset:
     D = load(name)
     low, high = np.nanmin(D.X_train, axis=0), np.nanmax(D.X_train, axis=0)
     middle, half = (high + low) / 2, np.where(high > low, (high - low) / 2, 1.0)
-    parts = [None if X is None else (X.astype(np.float64) - middle) / half for X in (D.X_train, D.X_test)]
-    return Dataset(name, parts[0], D.y_train, parts[1], D.y_test, D.source)
+    parts: list[Any] = [None if X is None else (X.astype(np.float64) - middle) / half for X in (D.X_train, D.X_test)]
+    return Dataset(name, parts[0], D.y_train, parts[1], D.y_test, source=D.source)
 
 
 def folds(y: np.ndarray, n: int = 10, seed: int = SEED) -> list[tuple[np.ndarray, np.ndarray]]:
     """Stratified folds (training rows, test rows), the same for every method and parameter."""
     with warnings.catch_warnings():
-        # Classes with fewer rows than folds are in the sets of the papers.
+        # The sets of the papers have classes with fewer rows than folds.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return list(StratifiedKFold(n, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
 
 
 METHODS: dict[str, Callable[..., Any]] = {
     "scatter": lambda **p: JointSVC("scatter", **p),
-    "crammer-singer": lambda **p: JointSVC("crammer-singer", **p),
+    "crammer-singer": lambda **p: JointSVC("crammer-singer", intercept="none", **p),
     "kesler, linear cost": lambda **p: JointSVC("kesler", **p),
     "kesler, quadratic cost": lambda **p: JointSVC("kesler", loss="squared_hinge", **p),
     "one-vs-rest": OneVsRestSVC,
@@ -67,7 +70,7 @@ def evaluator(
     X: np.ndarray,
     y: np.ndarray,
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
-    Cs: Sequence[float],
+    Cs: Numbers,
 ) -> Callable[[float], np.ndarray]:
     """gamma -> accuracies in percent, (C, split), of a method with the kernel exp(-gamma |x - z|^2).
 
@@ -110,8 +113,8 @@ def grid_accuracy(
     X: np.ndarray,
     y: np.ndarray,
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
-    gammas: Sequence[float],
-    Cs: Sequence[float],
+    gammas: Numbers,
+    Cs: Numbers,
 ) -> np.ndarray:
     """Accuracies in percent, (gamma, C, split), at every point of a grid."""
     evaluate = evaluator(method, X, y, splits, Cs)
@@ -145,13 +148,14 @@ def coarse_to_fine(
 
 
 def best(accuracy: np.ndarray) -> tuple[int, int]:
-    """Where the mean over the splits is largest; of equals the first, that is the widest kernel and the smallest C."""
-    return np.unravel_index(np.argmax(accuracy.mean(axis=2).round(9)), accuracy.shape[:2])
+    """Where the mean over the splits is largest; of ties the first, that is, the widest kernel and the smallest C."""
+    i, j = np.unravel_index(np.argmax(accuracy.mean(axis=2).round(9)), accuracy.shape[:2])
+    return int(i), int(j)
 
 
-def timed(call: Callable[[], Any], least: float = 0.05) -> tuple[float, Any]:
-    """(seconds of one call, its result); of short calls the shortest of several, to be rid of disturbances."""
-    seconds, result = [], None
+def timed(call: Callable[..., Any], least: float = 0.05) -> tuple[float, Any]:
+    """(seconds of one call, its result); for short calls the shortest of several, to suppress noise."""
+    seconds: list[float] = []
     while not seconds or (sum(seconds) < least and len(seconds) < 20):
         begin = time.perf_counter()
         result = call()

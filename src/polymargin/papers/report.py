@@ -13,8 +13,10 @@ from rich.table import Table
 
 from .exhibit import NEAR, Exhibit
 
-FIELDS = ("paper", "exhibit", "row", "column", "measure", "printed", "printed_sd", "ours", "ours_sd")
-FIELDS += ("difference", "as_good", "own", "note")
+FIELDS = (
+    *("paper", "exhibit", "row", "column", "measure", "printed", "printed_sd", "ours", "ours_sd"),
+    *("difference", "as_good", "own", "note"),
+)
 
 
 def number(value: float | None, deviation: float | None = None) -> str:
@@ -101,11 +103,11 @@ def rows(cells: Sequence[dict]) -> list[str]:
     head = ("row", "column", "measure", "printed", "ours", "difference", "verdict", "note")
     lines = ["<table><tr>" + "".join(f"<th>{h}</th>" for h in head) + "</tr>"]
     for c in cells:
-        colour = {True: "good", False: "worse", None: ""}[c["as_good"]]
+        color = {True: "good", False: "worse", None: ""}[c["as_good"]]
         texts = [c["row"], c["column"], c["measure"]]
         figures = [number(c["printed"], c["printed_sd"]), number(c["ours"], c["ours_sd"]), number(c["difference"])]
         lines.append(
-            f'<tr class="{colour}">'
+            f'<tr class="{color}">'
             + "".join(f"<td>{escape(t)}</td>" for t in texts)
             + "".join(f'<td class="n">{escape(t)}</td>' for t in figures)
             + f"<td>{verdict(c)}</td><td>{escape(c['note'])}</td></tr>"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..checks import nearest
 from ..datasets import DatasetNotFound
-from ..displays import pyplot
+from ..fitting.parameters import nearest
+from ..inspection.displays import pyplot
 from . import core_vector, criteria_figures, criteria_tables, isomap, kesler, report, scatter_galleries, scatter_tables
 from .exhibit import Exhibit, LeftOut, compare
 from .store import finished, keep, running
@@ -27,11 +27,11 @@ PAPERS = {
 
 
 def exhibits(paper: str | None = None, table: int | None = None, figure: int | None = None) -> list[Exhibit]:
-    """The tables and figures that are meant: of one paper or of all, one of them or all."""
+    """The selected tables and figures: of one paper or of all, one of them or all."""
     if paper is not None and paper not in PAPERS:
-        raise ValueError(f"expected a paper out of {', '.join(PAPERS)}, and found {paper!r}{nearest(paper, PAPERS)}")
+        raise ValueError(f"expected a paper among {', '.join(PAPERS)}, got {paper!r}{nearest(paper, PAPERS)}")
     if table is not None and figure is not None:
-        raise ValueError("expected a table or a figure, and found both: ask for one of them")
+        raise ValueError("expected a table or a figure, got both; ask for one of them")
     chosen = [e for name, all_of in PAPERS.items() if paper in (None, name) for e in all_of]
     if table is None and figure is None:
         return chosen
@@ -39,7 +39,7 @@ def exhibits(paper: str | None = None, table: int | None = None, figure: int | N
     found = [e for e in chosen if e.name == name]
     if not found:
         known = ", ".join(f"{e.paper} {e.name}" for e in chosen)
-        raise ValueError(f"expected one of {known}, and found no {name}")
+        raise ValueError(f"expected one of {known}, got {name}")
     return found
 
 
@@ -55,7 +55,7 @@ def reproduce(
 ) -> list[dict]:
     """Rerun tables and figures of the papers and put the results beside the printed ones.
 
-    Finished cells are kept in `out`, so that an interrupted run goes on where it stopped; the terminal shows a table,
+    Finished cells are kept in `out`, so that an interrupted run continues where it stopped; the terminal shows a table,
     and `out` gets a CSV file per table, a picture per figure (delete it to have it drawn again) and one HTML page.
 
     Parameters
@@ -126,8 +126,8 @@ def run(exhibit: Exhibit, folder: Path, fast: bool, times: bool, console: Consol
         result = results.get((row, column))
         if result is None or ("clocked" in result and not times):
             continue
-        seconds = exhibit.clock(row, column, fast, result)
-        keep(folder, row, column, result | seconds | {"clocked": True})
+        clocked = exhibit.clock(row, column, fast, result)
+        keep(folder, row, column, result | clocked | {"clocked": True})
     return finished(folder)
 
 
@@ -150,7 +150,7 @@ def picture(exhibit: Exhibit, folder: Path, fast: bool, console: Console) -> Non
     figure.savefig(whole, format="png", dpi=80, bbox_inches="tight")
     pyplot().close(figure)
     half = path.with_suffix(".part")
-    # 64 colours are enough for a plot, and a third of the bytes.
+    # 64 colors are enough for a plot, and a third of the bytes.
     Image.open(whole).convert("RGB").quantize(64).save(half, format="png", optimize=True)
     half.replace(path)
     console.print(f"{exhibit.key}: drawn to {path}", highlight=False)

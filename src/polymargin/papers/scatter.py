@@ -11,14 +11,16 @@ reports its best, so a search of a part can only make our figures worse.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ..datasets import load, make_checker, make_circle
-from ..distances import squared_distances
 from ..joint import JointSVC
-from ..kernel_density import KernelDensityNB
+from ..selection.distances import squared_distances
+from ..smoothing.kernel_density import KernelDensityNB
 from . import protocol
 from .exhibit import LeftOut
 from .protocol import METHODS, SEED, coarse_to_fine, evaluator, scaled, timed
@@ -84,7 +86,7 @@ def reduced(name: str) -> tuple[np.ndarray, np.ndarray, list]:
     return X, y, [(train[::20], test)]
 
 
-def naive_bayes(X: np.ndarray, y: np.ndarray, splits: list) -> object:
+def naive_bayes(X: np.ndarray, y: np.ndarray, splits: list) -> Callable[[float], np.ndarray]:
     """gamma -> accuracies of KernelDensityNB with h^2 = 1 / (2 gamma), in the form of `evaluator`."""
 
     def evaluate(gamma: float) -> np.ndarray:
@@ -125,8 +127,8 @@ SPREAD, OVERLAP = 0.33, 0.125  # not printed; chosen for errors near the printed
 
 def drawn(row: str, draw: int) -> tuple:
     """Training and validation rows of "circle, 100 classes"."""
-    family, T = row.split(", ")
-    T = int(T.removesuffix(" classes").replace(",", ""))
+    family, classes = row.split(", ")
+    T = int(classes.removesuffix(" classes").replace(",", ""))
     rng = np.random.default_rng([SEED, T, draw])
     if family == "circle":
         return T, *make_circle(T, 5, SPREAD, rng), *make_circle(T, 5, SPREAD, rng)
@@ -147,18 +149,19 @@ def candidates(row: str, column: str, fast: bool) -> list[dict]:
     return [dict(gamma=1 / (2 * s), C=C) for s in widths for C in (0.01, 0.1, 1.0, 10.0, 100.0)]
 
 
-def build(column: str, parameters: dict) -> object:
+def build(column: str, parameters: dict) -> Any:
     return METHODS[METHOD[column]](**parameters, memory="4GB")
 
 
-def predicted(model: object, X: np.ndarray) -> np.ndarray:
+def predicted(model: Any, X: np.ndarray) -> np.ndarray:
     """Classes of the rows, a few rows at a time: 50,000 rows have 500 million scores for 10,000 classes."""
     return np.concatenate([model.predict(X[at : at + 5000]) for at in range(0, len(X), 5000)])
 
 
 @cache
 def many_classes(row: str, column: str, fast: bool) -> dict:
-    best_errors, chosen = [], None
+    best_errors: list[float] = []
+    chosen: dict = {}
     T, tried = drawn(row, 0)[0], candidates(row, column, fast)
     for draw in range(1 if fast else DRAWS[T]):
         _, X, y, X_val, y_val = drawn(row, draw)
@@ -196,7 +199,7 @@ def digit_sets(name: str, fast: bool) -> tuple:
 
 
 @cache
-def validated(name: str, column: str, fast: bool) -> tuple[dict, object]:
+def validated(name: str, column: str, fast: bool) -> tuple[dict, Any]:
     """What the search found, and the model of best validation accuracy."""
     X, y, splits = digit_sets(name, fast)
     found = searched(column, X, y, splits, "fast" if fast else "whole")
@@ -211,7 +214,7 @@ def sparsity(name: str, column: str, fast: bool) -> dict:
     return found | {"counts": counts, "all": int(model.n_support_.sum())}
 
 
-def sparsity_cell(name: str):
+def sparsity_cell(name: str) -> Callable[[str, str, bool], dict]:
     def compute(row: str, column: str, fast: bool) -> dict:
         found = sparsity(name, column, fast)
         if row == "all":
@@ -264,9 +267,9 @@ def ad_svm_scores(model: JointSVC, K: np.ndarray, K_support: np.ndarray, rule: s
     if rule == "AD-SVM, nearest point":
         return inner - 0.5 * np.diag(gram)
     T = len(A)
-    centre = np.eye(T) - 1 / T
-    away = inner @ centre - (gram @ centre).mean(axis=0)  # <m_c - mbar, phi(x) - mbar>
-    return away / np.sqrt(np.maximum(np.diag(centre @ gram @ centre), 1e-300))
+    center = np.eye(T) - 1 / T
+    away = inner @ center - (gram @ center).mean(axis=0)  # <m_c - mbar, phi(x) - mbar>
+    return away / np.sqrt(np.maximum(np.diag(center @ gram @ center), 1e-300))
 
 
 def rules(row: str, column: str, fast: bool) -> dict:
@@ -284,7 +287,7 @@ def rules(row: str, column: str, fast: bool) -> dict:
         for k, (train, test) in enumerate(splits):
             for c, nu in enumerate(nus):
                 intercept = "none" if column == RULES[0] else "exact"
-                model = JointSVC(nu=nu, intercept=intercept, kernel="precomputed", n_jobs=1)
+                model = JointSVC("scatter", nu=nu, intercept=intercept, kernel="precomputed", n_jobs=1)
                 protocol.fitted(model, K[np.ix_(train, train)], y[train])
                 if column in RULES[:2]:
                     found = model.predict(K[np.ix_(test, train)])

@@ -10,20 +10,20 @@ import numpy as np
 from sklearn.decomposition import KernelPCA
 
 from ..datasets import make_checker, make_circle, make_line, make_sensitivity_toy, make_star, make_two_blobs
-from ..displays import SensitivityDisplay, colours, pyplot
+from ..inspection.displays import SensitivityDisplay, colors, pyplot
+from ..inspection.prototype_display import PrototypeDisplay
+from ..inspection.sensitivity import sensitivity_map
 from ..joint import JointSVC
-from ..prototype_display import PrototypeDisplay
-from ..sensitivity import sensitivity_map
 from .exhibit import Exhibit
 from .protocol import SEED, scaled
 from .scatter import OVERLAP, PLACE, SPREAD
 
-TOY = "Centres and spread are ours; linear kernel, bias, hard margin (nu = T/n)."
+TOY = "Centers and spread are ours; linear kernel, bias, hard margin (nu = T/n)."
 
 
 def hard_margin(X: np.ndarray, y: np.ndarray) -> JointSVC:
     """Eq. 6 with bias and mu = 1: prototypes anywhere in the hulls of their classes."""
-    return JointSVC(nu=len(np.unique(y)) / len(y), intercept="exact", kernel="linear").fit(X, y)
+    return JointSVC("scatter", nu=len(np.unique(y)) / len(y), intercept="exact", kernel="linear").fit(X, y)
 
 
 def plane(ax: Any, title: str) -> Any:
@@ -31,7 +31,7 @@ def plane(ax: Any, title: str) -> Any:
     return ax.figure
 
 
-# ---- figures 1 to 5: what is minimised -----------------------------------------------------------
+# ---- figures 1 to 5: what is minimized -----------------------------------------------------------
 
 
 def draw_distance(fast: bool) -> Any:
@@ -41,7 +41,7 @@ def draw_distance(fast: bool) -> Any:
         artist.remove()
     ends = dict(zip(("xy", "xytext"), shown.prototypes, strict=True))
     shown.ax_.annotate("", **ends, arrowprops=dict(arrowstyle="<->", color="0.25"))
-    return plane(shown.ax_, "Two classes: the distance of the prototypes is minimised")
+    return plane(shown.ax_, "Two classes: the distance of the prototypes is minimized")
 
 
 def draw_prototypes(make: Callable[..., tuple[np.ndarray, np.ndarray]], title: str) -> Callable[[bool], Any]:
@@ -71,10 +71,10 @@ def draw_mapping(fast: bool) -> Any:
     X, Z, y = mapped()
     figure = pyplot().figure(figsize=(8.0, 3.8), layout="constrained")
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2, projection="3d")
-    colour = colours(3)[y]
-    left.scatter(X[:, 0], y, c=colour, s=12)
+    color = colors(3)[y]
+    left.scatter(X[:, 0], y, c=color, s=12)
     left.set(title="Three classes on a line", xlabel="feature", ylabel="class", yticks=range(3), ylim=(-1, 3))
-    right.scatter(*Z.T, c=colour, s=12)
+    right.scatter(*Z.T, c=color, s=12)
     right.scatter(*Z.mean(axis=0), c="black", marker="X", s=70)
     right.set(title="The same rows in kernel space (X: mean)", xlabel="PC 1", ylabel="PC 2", zlabel="PC 3")
     return figure
@@ -103,10 +103,10 @@ def draw_margins(fast: bool) -> Any:
     low, high = X.min(axis=0) - 0.5, X.max(axis=0) + 0.5
     grid = np.meshgrid(*(np.linspace(a, b, 200) for a, b in zip(low, high, strict=True)))
     S = above_mean(model, np.column_stack([g.ravel() for g in grid])).reshape(*grid[0].shape, 3)
-    for c, colour in enumerate(colours(3)):
-        ax.contourf(*grid, S[..., c], levels=[rho, np.inf], colors=[colour], alpha=0.15)
-        ax.contour(*grid, S[..., c], levels=[0.0, rho], colors=[colour], linestyles=["dashed", "solid"])
-    ax.scatter(*X.T, c=colours(3)[y], s=12)
+    for c, color in enumerate(colors(3)):
+        ax.contourf(*grid, S[..., c], levels=[rho, np.inf], colors=[color], alpha=0.15)
+        ax.contour(*grid, S[..., c], levels=[0.0, rho], colors=[color], linestyles=["dashed", "solid"])
+    ax.scatter(*X.T, c=colors(3)[y], s=12)
     return plane(ax, "Score of a class equal to the mean score (dashed)\nand above it by the margin (solid)")
 
 
@@ -120,8 +120,8 @@ def draw_many(make: Callable[..., tuple[np.ndarray, np.ndarray]], size: tuple, t
     def draw(fast: bool) -> Any:
         X, y = make(100, *size, random_state=SEED)
         figure, ax = pyplot().subplots(figsize=(5.4, 4.8), layout="constrained")
-        # Neighbours in different colours.
-        ax.scatter(*X.T, c=colours(100)[np.random.default_rng(SEED).permutation(100)[y]], s=7, linewidths=0)
+        # Neighbors in different colors.
+        ax.scatter(*X.T, c=colors(100)[np.random.default_rng(SEED).permutation(100)[y]], s=7, linewidths=0)
         ax.set_aspect("equal")
         return plane(ax, title)
 
@@ -134,7 +134,7 @@ def draw_many(make: Callable[..., tuple[np.ndarray, np.ndarray]], size: tuple, t
 @cache
 def toy() -> tuple[JointSVC, np.ndarray, np.ndarray]:
     X, y = make_sensitivity_toy(random_state=[SEED, 1])
-    return JointSVC(C=1.0, gamma=0.5).fit(X, y), X, y
+    return JointSVC("scatter", C=1.0, gamma=0.5).fit(X, y), X, y
 
 
 def draw_toy(fast: bool) -> Any:
@@ -142,7 +142,7 @@ def draw_toy(fast: bool) -> Any:
     order = np.argsort(y, kind="stable")
     figure, axes = pyplot().subplots(1, 5, figsize=(10.0, 2.4), sharey=True, layout="constrained")
     for j, ax in enumerate(axes):
-        ax.scatter(np.arange(len(y)), X[order, j], c=colours(3)[y[order]], s=5, linewidths=0)
+        ax.scatter(np.arange(len(y)), X[order, j], c=colors(3)[y[order]], s=5, linewidths=0)
         ax.set(title=f"dimension {j + 1}", xlabel="row, by class")
     axes[0].set_ylabel("value")
     return figure
@@ -162,7 +162,7 @@ def digits_018(fast: bool) -> tuple[JointSVC, np.ndarray, np.ndarray]:
     D = scaled("usps")
     chosen = np.flatnonzero(np.isin(D.y_test, (0, 1, 8)))[:: 4 if fast else 1]
     X, y = D.X_test[chosen], np.asarray(D.y_test[chosen], dtype=int)
-    return JointSVC(C=10.0, gamma=2.0**-7).fit(X, y), X, y
+    return JointSVC("scatter", C=10.0, gamma=2.0**-7).fit(X, y), X, y
 
 
 def draw_sensitivity(model_of: Callable, c: int | None, title: str, image: tuple | None) -> Callable[[bool], Any]:
@@ -211,13 +211,13 @@ EXHIBITS = (
     exhibit(
         2,
         "The same as scatter around the mean of the prototypes",
-        draw_prototypes(make_two_blobs, "Two classes: the scatter of the prototypes is minimised"),
+        draw_prototypes(make_two_blobs, "Two classes: the scatter of the prototypes is minimized"),
         decided=(TOY,),
     ),
     exhibit(
         3,
-        "Three classes around a centre",
-        draw_prototypes(make_star, "Three classes: the scatter of the prototypes is minimised"),
+        "Three classes around a center",
+        draw_prototypes(make_star, "Three classes: the scatter of the prototypes is minimized"),
         "one support vector for each class",
         printed={(f"class {c}", "Scatter", "support vectors"): (1.0, None) for c in (1, 2, 3)},
         compute=star,
@@ -226,7 +226,7 @@ EXHIBITS = (
     ),
     exhibit(
         4,
-        "Three classes on a line are around a centre in kernel space",
+        "Three classes on a line are around a center in kernel space",
         draw_mapping,
         "nicely distributed with respect to the mean, no numbers",
         printed=numbers(("smallest angle [degrees]", "line"), ("smallest angle [degrees]", "kernel space")),

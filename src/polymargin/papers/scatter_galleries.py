@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..datasets import load
-from ..displays import SupportVectorDisplay, WeightDisplay, colours, pyplot
+from ..inspection.displays import SupportVectorDisplay, WeightDisplay, colors, pyplot
 from .protocol import METHODS, SEED, timed
 from .scatter import METHOD, digit_sets, validated
 from .scatter_figures import EXHIBITS, exhibit
@@ -53,7 +53,8 @@ C, GAMMA = 10.0, 0.1
 
 def pair_kernel(P: np.ndarray, Q: np.ndarray) -> np.ndarray:
     """The mean of the RBF kernels of two pictures each; P and Q have the shape (n, 2, pixels)."""
-    return sum(np.exp(-GAMMA * cdist(P[:, k], Q[:, k], "sqeuclidean")) for k in range(2)) / 2
+    first, second = (np.exp(-GAMMA * cdist(P[:, k], Q[:, k], "sqeuclidean")) for k in range(2))
+    return (first + second) / 2
 
 
 @cache
@@ -69,7 +70,7 @@ def digit_pairs(T: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     parts = []
     for pool, size in ((half[::2], 15), (half[1::2], 45)):  # no picture is in both parts
         y = np.repeat(numbers, size)
-        of = {d: pool[D.y_train[pool] == d] for d in range(10)}
+        of: dict[Any, np.ndarray] = {d: pool[D.y_train[pool] == d] for d in range(10)}
         chosen = np.array([[rng.choice(of[d]) for d in divmod(label, 10)] for label in y])
         parts.append((D.X_train[chosen] / 16, y))
     (P, y), (Q, y_test) = parts
@@ -96,9 +97,9 @@ def draw_curves(*panels: tuple[str, str]) -> Callable[[bool], Any]:
         )
         sizes = FAST_SIZES if fast else SIZES
         for ax, (what, label) in zip(axes[0], panels, strict=True):
-            for column, colour, style in zip(METHOD, colours(4), ("o-", "s--", "D-.", "^:"), strict=True):
+            for column, color, style in zip(METHOD, colors(4), ("o-", "s--", "D-.", "^:"), strict=True):
                 values = [measured(T, column)[what] for T in sizes]
-                ax.plot(sizes, values, style, color=colour, markersize=4, label=column)
+                ax.plot(sizes, values, style, color=color, markersize=4, label=column)
             ax.set(xlabel="classes", ylabel=label)
             if what != "error [%]":
                 ax.set_yscale("log")
@@ -109,9 +110,9 @@ def draw_curves(*panels: tuple[str, str]) -> Callable[[bool], Any]:
 
 
 PAIRS = (
-    "The kernel matrices of Caltech-101 were not at hand. Their place is taken by a precomputed kernel on the numbers "
-    "00 to 99, a row being two of scikit-learn's 8 x 8 digits, with the paper's 15 rows to train and 45 to test per "
-    "class; no picture is in both parts.",
+    "The kernel matrices of Caltech-101 were not available. Their place is taken by a precomputed kernel on the "
+    "numbers 00 to 99, a row being two of scikit-learn's 8 x 8 digits, with the paper's 15 rows to train and 45 to "
+    "test per class; no picture is in both parts.",
     f"The kernel is the mean of two RBF kernels with gamma = {GAMMA}; C = {C:g} for all methods. The classes are a "
     "part of the 100 that is drawn with seed 0.",
 )

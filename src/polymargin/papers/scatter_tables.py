@@ -129,7 +129,7 @@ EXHIBITS = (
         reference="OVR",
         fast_rows=("checker, 10 classes", "circle, 10 classes"),
         decided=(
-            "The standard deviation of the Gaussians (0.33 of the distance of neighbours) and the overlap of the "
+            "The standard deviation of the Gaussians (0.33 of the distance of neighbors) and the overlap of the "
             "fields (0.125) are not printed; they are chosen so that the errors of Scatter SVM are near the printed "
             "ones. The level of the errors says nothing then, only the difference of the methods does.",
             "Errors are means over 20 draws at 10 classes, 5 at 100, and one draw from 1,000 on: 50 validation rows "
@@ -147,7 +147,7 @@ EXHIBITS = (
         printed=TABLE_2,
         compute=scatter.sparsity_cell("USPS"),
         own=("Scatter",),
-        decided=(*SPARSITY, "The printed accuracies are no multiples of 1/630; 99.84 and 99.37 are the nearest."),
+        decided=(*SPARSITY, "The printed accuracies are not multiples of 1/630; 99.84 and 99.37 are the nearest."),
     ),
     Exhibit(
         paper="scatter",
@@ -228,8 +228,8 @@ EXHIBITS = (
         own=scatter.RULES[:2],
         decided=(
             "Best ten-fold accuracy over kappa and six values of nu up to the largest that the smallest class allows.",
-            "Reference [8] was not at hand; its abstract names hyperplanes half-way between the nearest points of the "
-            "(reduced) convex hulls, which is the nearest-point rule. The direction rule divides by the norm.",
+            "Reference [8] was not available; its abstract names hyperplanes half-way between the nearest points of "
+            "the (reduced) convex hulls, which is the nearest-point rule. The direction rule divides by the norm.",
         ),
     ),
 )

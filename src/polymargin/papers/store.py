@@ -51,6 +51,6 @@ def running(folder: Path) -> Iterator[None]:
 
 
 def recalled(key: str) -> dict[tuple[str, str], dict]:
-    """The finished cells of another table or figure of the run that is under way; none outside a run."""
+    """The finished cells of another table or figure of the current run; none outside a run."""
     folder = FOLDER.get()
     return {} if folder is None else finished(folder / key)

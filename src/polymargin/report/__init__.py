@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a fitted model and labelled rows."""
+"""One self-contained HTML page about a fitted model and labeled rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..model_file import destination
+from ..files.model_file import destination
 from .facts import facts
 
 __all__ = ["facts", "write_report"]
 
-# Eight colours that people with any kind of colour vision tell apart (Okabe and Ito 2008), times four shapes; grey is
+# Eight colors that people with any kind of color vision can tell apart (Okabe and Ito 2008), times four shapes; gray is
 # lighter on a dark page.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "var(--grey)")
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "var(--gray)")
 SHAPES = ("circle", "square", "triangle", "diamond")
 
 
@@ -30,7 +30,7 @@ def write_report(
     model : AutoSVC
         A fitted model.
     X : data frame, array or sparse matrix of shape (n_samples, n_features)
-        Rows, best those that the model has not seen.
+        Rows, ideally ones that the model has not seen.
     y : array-like of shape (n_samples,)
         Their labels.
     path : str or Path
@@ -56,12 +56,12 @@ def render(content: dict[str, Any]) -> str:
         loader=PackageLoader("polymargin.report", "."), autoescape=select_autoescape(["html"]), trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    marks = [(COLOURS[c % 8], SHAPES[c // 8 % 4]) for c in range(len(content["names"]))]
+    marks = [(COLORS[c % 8], SHAPES[c // 8 % 4]) for c in range(len(content["names"]))]
     return environment.get_template("page.html").render(**content, marks=marks)
 
 
 def save(text: str, path: str | Path) -> Path:
-    """Write beside the path, then rename: a full disk or an interruption leaves no half of a file."""
+    """Write beside the path, then rename: a full disk or an interruption leaves no partial file."""
     path = destination(path)
     handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
     try:

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from .. import __version__
-from ..resources import peak_memory
+from ..fitting.resources import peak_memory
+from ..version import __version__
 
-SHOWN_POINTS = 2000  # rows in the picture: more cannot be told apart
+SHOWN_POINTS = 2000  # rows in the picture: more would be indistinguishable
 SHOWN_ROWS = 20  # hardest examples
 SHOWN_FEATURES = 20
 SENSITIVITY_ROWS = 2000
@@ -22,14 +22,14 @@ BINS = 10
 
 
 def facts(model: Any, X: Any, y: np.ndarray, *, title: str, source: str, random_state: int = 0) -> dict[str, Any]:
-    """All sections of a report on a fitted AutoSVC and labelled rows."""
+    """All sections of a report on a fitted AutoSVC and labeled rows."""
     begin = time.perf_counter()
     y = np.asarray(y)
     P = model.predict_proba(X)
     predicted = model.classes_[P.argmax(axis=1)]
     names = [str(c) for c in model.classes_]
     Z, features = model.encode(X), [str(f) for f in model.feature_names_out_]
-    out = {
+    out: dict[str, Any] = {
         "title": title,
         "source": source,
         "names": names,
@@ -79,7 +79,7 @@ def score_facts(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> di
 
 
 def calibration_facts(P: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
-    """How often the predicted class is right, by the probability that was given to it."""
+    """How often the predicted class is right, by its predicted probability."""
     confidence, right = P.max(axis=1), classes[P.argmax(axis=1)] == y
     which = np.minimum((confidence * BINS).astype(int), BINS - 1)
     n = np.bincount(which, minlength=BINS)
@@ -90,8 +90,8 @@ def calibration_facts(P: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict
 
 
 def embedding_facts(Z: Any, y: np.ndarray, predicted: np.ndarray, classes: np.ndarray, seed: int) -> dict[str, Any]:
-    """A plane picture: half of the rows make it, the other half is laid into it without its labels."""
-    from ..manifold import SupervisedIsomap
+    """A picture in the plane: half of the rows define it, the other half is placed in it without labels."""
+    from ..manifold.isomap import SupervisedIsomap
 
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.permutation(len(y))[:SHOWN_POINTS])
@@ -120,14 +120,14 @@ def sensitivity_facts(
     machine: Any, Z: Any, features: list[str], names: list[str], seed: int, shown: int = SHOWN_FEATURES
 ) -> dict[str, Any]:
     """The mean map, largest features first, and each class's own."""
-    from ..sensitivity import sensitivity_map
+    from ..inspection.sensitivity import sensitivity_map
 
     rows = np.sort(np.random.default_rng(seed).permutation(Z.shape[0])[:SENSITIVITY_ROWS])
     try:
         per_class = np.atleast_2d(sensitivity_map(machine, Z[rows], machine.predict(Z[rows])))
     except (TypeError, ValueError) as error:
         return {"features": [], "why": str(error)}
-    if len(per_class) != len(names):  # a reduction has a map per binary machine: the mean of those that know the class
+    if len(per_class) != len(names):  # a reduction has a map per binary machine: the mean of those with the class
         part = np.abs(machine.code_)
         per_class = (part @ np.nan_to_num(per_class)) / part.sum(axis=1, keepdims=True)
     overall = np.nanmean(per_class, axis=0)

@@ -1,0 +1,135 @@
+// Passes over rows in the space of landmarks.
+#include <memory>
+#include <string>
+
+#include "landmarks/landmark_pass.hpp"
+#include "running.hpp"
+
+namespace polymargin {
+namespace {
+
+using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+class LandmarkRows {
+ public:
+  LandmarkRows(nb::object X, nb::object Z, nb::dict kernel, Vector<Index> landmarks, Vector<Index> rows,
+               Vector<Index> label, Vector<double> strength, Index classes, const std::string& reference,
+               double own_target, bool others, bool capped, double square, const std::string& dtype, double memory,
+               int n_jobs)
+      : X_(data_of(X, "X")),
+        Z_(data_of(Z, "Z")),
+        kernel_(kernel),
+        landmarks_(landmarks),
+        rows_(rows),
+        label_(label),
+        strength_(strength),
+        team_(n_jobs) {
+    const Kernel k = kernel_of(kernel_);
+    p_.rows = span(rows_), p_.label = span(label_), p_.strength = span(strength_), p_.classes = classes;
+    check_pair(Z_.data, X_.data, k, span(landmarks_), p_.rows);
+    if (p_.label.size != p_.rows.size || p_.strength.size != p_.rows.size)
+      refuse("label and strength need one entry per row");
+    if (span(landmarks_).size == 0) refuse("landmarks must not be empty");
+    check_indices(p_.label, classes, "label");
+    check_numbers(p_.strength, std::numeric_limits<double>::min(), kLargest, "strength");
+    if (reference != "own" && reference != "mean" && reference != "none")
+      refuse("reference must be 'own', 'mean' or 'none'");
+    p_.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
+    check_numbers({&own_target, 1}, 0, kLargest, "own_target");
+    p_.own_target = own_target, p_.others = others, p_.capped = capped;
+    check_numbers({&square, 1}, 0, kLargest, "square");
+    p_.square = square;
+    if (capped && square > 0) refuse("a squared loss has no cap");
+    is_double(dtype) ? make(wide_, k, "float64", checked_memory(memory))
+                     : make(narrow_, k, "float32", checked_memory(memory));
+  }
+
+  nb::dict sums(Index from, Index to, Vector<double> U, Vector<double> b, double smoothing, Floats curvature) {
+    check_point(U, b, smoothing);
+    if (from < 0 || to < from || to > p_.rows.size || from % kTile != 0) refuse("expected a range of whole tiles");
+    if (static_cast<Index>(curvature.size()) != to - from) refuse("curvature needs one entry per row");
+    LandmarkSums out;
+    {
+      const nb::gil_scoped_release free;
+      out = wide_ ? wide_->sums(from, to, U.data(), b.data(), smoothing, curvature.data(), team_)
+                  : narrow_->sums(from, to, U.data(), b.data(), smoothing, curvature.data(), team_);
+    }
+    nb::dict result;
+    result["loss"] = out.loss, result["smooth"] = out.smooth, result["linear"] = out.linear;
+    result["G"] = as_vector(std::move(out.G)), result["g"] = as_vector(std::move(out.g));
+    return result;
+  }
+
+  nb::tuple some(Vector<Index> which, Vector<double> U, Vector<double> b, double smoothing) {
+    check_point(U, b, smoothing);
+    check_indices(span(which), p_.rows.size, "which");
+    return wide_ ? some_as(*wide_, "float64", which, U, b, smoothing)
+                 : some_as(*narrow_, "float32", which, U, b, smoothing);
+  }
+
+  std::uint64_t evaluations() const { return wide_ ? wide_->evaluations() : narrow_->evaluations(); }
+
+ private:
+  static constexpr Index kTile = LandmarkPass<float>::kTile;
+
+  template <class T>
+  void make(std::unique_ptr<LandmarkPass<T>>& pass, const Kernel& k, const char* dtype, double memory) {
+    const Index m = span(landmarks_).size, whole = (p_.rows.size + kTile - 1) / kTile * kTile;
+    const double fit = memory / (static_cast<double>(sizeof(T)) * static_cast<double>(m));
+    // A callable is asked once where that is possible; a given matrix is there already.
+    const bool given = k.kind == KernelKind::precomputed;
+    const Index held = given ? 0 : fit < static_cast<double>(whole) ? static_cast<Index>(fit) / kTile * kTile : whole;
+    auto room = empty<T>(dtype, held * m);
+    room_ = nb::cast(room);
+    pass = std::make_unique<LandmarkPass<T>>(p_, Z_.data, X_.data, k, span(landmarks_), room.data(), held);
+  }
+
+  template <class T>
+  nb::tuple some_as(LandmarkPass<T>& pass, const char* dtype, const Vector<Index>& which, const Vector<double>& U,
+                    const Vector<double>& b, double smoothing) {
+    auto K = empty<T>(dtype, span(landmarks_).size, which.size());
+    auto a = empty<double>("float64", which.size(), p_.classes);
+    {
+      const nb::gil_scoped_release free;
+      pass.some(span(which), U.data(), b.data(), smoothing, K.data(), a.data(), team_);
+    }
+    return nb::make_tuple(K, a);
+  }
+
+  void check_point(const Vector<double>& U, const Vector<double>& b, double smoothing) const {
+    if (!is_product(span(U).size, p_.classes, span(landmarks_).size) || span(b).size != p_.classes)
+      refuse("U needs one entry per class and landmark, b one per class");
+    check_numbers(span(U), -kLargest, kLargest, "U");
+    check_numbers(span(b), -kLargest, kLargest, "b");
+    check_numbers({&smoothing, 1}, std::numeric_limits<double>::min(), kLargest, "smoothing");
+  }
+
+  HeldData X_, Z_;
+  nb::dict kernel_;
+  Vector<Index> landmarks_, rows_, label_;
+  Vector<double> strength_;
+  Team team_;
+  LandmarkProblem p_;
+  nb::object room_;  // for kernel values
+  std::unique_ptr<LandmarkPass<double>> wide_;
+  std::unique_ptr<LandmarkPass<float>> narrow_;
+};
+
+}  // namespace
+
+void bind_landmarks(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<LandmarkRows>(m, "LandmarkRows",
+                           "Rows with their kernel values at landmarks (core/landmarks/landmark_pass.hpp).")
+      .def(nb::init<nb::object, nb::object, nb::dict, Vector<Index>, Vector<Index>, Vector<Index>, Vector<double>,
+                    Index, const std::string&, double, bool, bool, double, const std::string&, double, int>(),
+           "X"_a, "Z"_a, "kernel"_a, "landmarks"_a, "rows"_a, "label"_a, "strength"_a, "classes"_a, "reference"_a,
+           "own_target"_a, "others"_a, "capped"_a, "square"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
+      .def("sums", &LandmarkRows::sums, "first"_a, "last"_a, "U"_a, "b"_a, "smoothing"_a, "curvature"_a.noconvert(),
+           "Losses, the slope and the dual point of the examples first..last; first is a multiple of 256.")
+      .def("some", &LandmarkRows::some, "which"_a, "U"_a, "b"_a, "smoothing"_a,
+           "Kernel values (landmarks, examples) and variables (examples, classes) of some examples.")
+      .def_prop_ro("evaluations", &LandmarkRows::evaluations);
+}
+
+}  // namespace polymargin

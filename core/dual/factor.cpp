@@ -1,0 +1,101 @@
+#include "dual/factor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/steps.hpp"
+
+namespace polymargin {
+
+void Factor::begin(Index n_groups, double jitter) {
+  if (n_groups != n_groups_ || capacity_ == 0) {
+    n_groups_ = n_groups;
+    capacity_ = std::max<Index>(capacity_, 64);
+    stride_ = capacity_ + n_groups_;
+    memory_.assign(static_cast<std::size_t>(capacity_ * stride_), 0.0);
+  }
+  n_ = 0, jitter_ = jitter;
+}
+
+void Factor::grow(Index least) {
+  const Index capacity = std::max(capacity_ + capacity_ / 4, least), stride = capacity + n_groups_;
+  std::vector<double> memory(static_cast<std::size_t>(capacity * stride));
+  for (Index k = 0; k < n_; ++k) {
+    std::copy_n(column(k), n_, memory.data() + k * stride);
+    std::copy_n(column(k) + capacity_, n_groups_, memory.data() + k * stride + capacity);
+  }
+  memory_.swap(memory);
+  capacity_ = capacity, stride_ = stride;
+}
+
+// Some columns at a time, over so many rows that these stay in cache for all x.
+void Factor::forward(double* x, Index count, Index ld) const {
+  constexpr Index panel = 8, tile = 512;
+  const Steps<double>& pass = steps<double>();
+  const double* L[panel];
+  std::vector<double> c(static_cast<std::size_t>(count * panel));
+  for (Index k = 0; k < n_; k += panel) {
+    const Index width = std::min(panel, n_ - k);
+    for (Index a = 0; a < width; ++a) L[a] = column(k + a);
+    for (Index v = 0; v < count; ++v) {
+      double* y = x + v * ld;
+      for (Index a = 0; a < width; ++a) {
+        y[k + a] /= L[a][k + a];
+        c[v * panel + a] = -y[k + a];
+        for (Index b = a + 1; b < width; ++b) y[k + b] -= y[k + a] * L[a][k + b];
+      }
+    }
+    for (Index from = k + width; from < n_; from += tile)
+      for (Index v = 0; v < count; ++v)
+        pass.add_rows(L, c.data() + v * panel, width, from, std::min(from + tile, n_), x + v * ld);
+  }
+}
+
+void Factor::backward(double* x) const {
+  const Steps<double>& pass = steps<double>();
+  for (Index k = n_ - 1; k >= 0; --k) x[k] = (x[k] - pass.dot(column(k) + k + 1, x + k + 1, n_ - k - 1)) / column(k)[k];
+}
+
+Index Factor::append(double* rows, Index count, Index ld, const Index* group) {
+  const Steps<double>& pass = steps<double>();
+  const Index n = n_;
+  if (n + count > capacity_) grow(n + count);
+  forward(rows, count, ld);
+  Index done = 0;
+  for (; done < count; ++done) {
+    double* x = rows + done * ld;
+    for (Index a = 0; a < done; ++a) {
+      const double* y = rows + a * ld;
+      x[n + a] = (x[n + a] - pass.dot(x, y, n + a)) / y[n + a];
+    }
+    const double pivot = x[n_] + jitter_ - pass.dot(x, x, n_);
+    if (!(pivot >= 0.5 * jitter_)) break;
+    x[n_] = std::sqrt(pivot);
+    double* w = column(n_) + capacity_;
+    for (Index g = 0; g < n_groups_; ++g) w[g] = g == group[done] ? 1 : 0;
+    for (Index k = 0; k < n_ && n_groups_ > 0; ++k)
+      for (Index g = 0; g < n_groups_; ++g) w[g] -= x[k] * column(k)[capacity_ + g];
+    for (Index g = 0; g < n_groups_; ++g) w[g] /= x[n_];
+    ++n_;
+  }
+  for (Index k = 0; k < n_; ++k)
+    for (Index v = std::max<Index>(k - n, 0); v < done; ++v) column(k)[n + v] = rows[v * ld + k];
+  return done;
+}
+
+// The rows below move up; rotations of neighbouring columns make the rest triangular again.
+void Factor::remove(Index at, double* y) {
+  const Steps<double>& pass = steps<double>();
+  for (Index k = 0; k < at; ++k) std::copy(column(k) + at + 1, column(k) + n_, column(k) + at);
+  for (Index k = at; k + 1 < n_; ++k) {
+    double *a = column(k), *b = column(k + 1);
+    const double h = std::hypot(a[k + 1], b[k + 1]), c = a[k + 1] / h, s = b[k + 1] / h;
+    pass.rotate(a + k + 1, b + k + 1, c, s, a + k, n_ - k - 1);
+    pass.rotate(a + capacity_, b + capacity_, c, s, a + capacity_, n_groups_);
+    const double above = y[k], below = y[k + 1];
+    y[k] = c * above + s * below, y[k + 1] = c * below - s * above;
+  }
+  --n_;
+}
+
+}  // namespace polymargin

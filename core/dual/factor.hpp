@@ -1,0 +1,35 @@
+// A Cholesky factor that is kept up to date as variables come and go.
+#pragma once
+#include <vector>
+
+#include "base/data.hpp"
+
+namespace polymargin {
+
+// L L' = the matrix of the free variables, and W = L^-1 A, as columns of one array.
+class Factor {
+ public:
+  void begin(Index n_groups, double jitter);
+  Index size() const { return n_; }
+  // Variables with these values towards the ones that are there, towards each other and with themselves, a row of them every
+  // ld; the rows are changed. Returns how many came in before the matrix was not positive.
+  Index append(double* rows, Index count, Index ld, const Index* group);
+  // Of y = L^-1 x as well, with the one of x.
+  void remove(Index at, double* y);
+  // x = L^-1 x for several x, one every ld, and x = L^-T x
+  void forward(double* x, Index count = 1, Index ld = 0) const;
+  void backward(double* x) const;
+  const double* groups(Index k) const { return column(k) + capacity_; }  // row k of W
+  double jitter() const { return jitter_; }
+
+ private:
+  double* column(Index k) { return memory_.data() + k * stride_; }
+  const double* column(Index k) const { return memory_.data() + k * stride_; }
+  void grow(Index least);
+
+  Index n_ = 0, capacity_ = 0, n_groups_ = 0, stride_ = 0;
+  double jitter_ = 0;
+  std::vector<double> memory_;  // column k: L[., k] from row 0 on, then W'[., k]
+};
+
+}  // namespace polymargin

@@ -1,0 +1,111 @@
+#include "dual/landmark_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/kernel_rows.hpp"
+#include "simd/steps.hpp"
+
+namespace polymargin {
+
+namespace {
+constexpr double kJitter = 1e-6;  // of the largest value on the diagonal, and more where rounding has made P indefinite
+constexpr double kMostJitter = 1e-2;
+constexpr Index kColumns = 2048;  // that are copied at a time
+}  // namespace
+
+bool DenseFactor::set(const std::vector<double>& A, Index n, double added) {
+  n_ = n, L_ = A;
+  const Steps<double>& pass = steps<double>();
+  for (Index i = 0; i < n; ++i) {
+    double* row = L_.data() + i * n;
+    for (Index j = 0; j < i; ++j) row[j] = (row[j] - pass.dot(row, L_.data() + j * n, j)) / L_[j * n + j];
+    const double pivot = row[i] + added - pass.dot(row, row, i);
+    if (!(pivot > 0)) return false;
+    row[i] = std::sqrt(pivot);
+  }
+  U_.resize(L_.size());
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j <= i; ++j) U_[j * n + i] = L_[i * n + j];
+  return true;
+}
+
+void DenseFactor::solve(double* x) const {
+  const Steps<double>& pass = steps<double>();
+  for (Index i = 0; i < n_; ++i) x[i] = (x[i] - pass.dot(L_.data() + i * n_, x, i)) / L_[i * n_ + i];
+  for (Index i = n_ - 1; i >= 0; --i)
+    x[i] = (x[i] - pass.dot(U_.data() + i * n_ + i + 1, x + i + 1, n_ - 1 - i)) / L_[i * n_ + i];
+}
+
+template <class T>
+bool LandmarkModel<T>::begin(const std::vector<Index>& landmarks) {
+  P_.resize(static_cast<std::size_t>(m_ * m_));
+  double largest = 0;
+  for (Index l = 0; l < m_; ++l) {
+    for (Index k = 0; k < m_; ++k) P_[l * m_ + k] = row(l)[landmarks[k]];
+    largest = std::max(largest, P_[l * m_ + l]);
+  }
+  for (jitter_ = kJitter * largest; jitter_ <= kMostJitter * largest; jitter_ *= 10)
+    if (start_.set(P_, m_, jitter_)) return true;
+  return false;
+}
+
+// The product of a matrix with itself is that of a linear kernel.
+template <class T>
+void LandmarkModel<T>::change(const std::vector<Index>& columns, const std::vector<double>& weights) {
+  std::vector<double> part(static_cast<std::size_t>(m_ * m_));
+  std::vector<Index> all(m_);
+  for (Index l = 0; l < m_; ++l) all[l] = l;
+  Kernel linear;
+  linear.kind = KernelKind::linear;
+  for (double sign : {1.0, -1.0}) {
+    std::vector<Index> at;
+    std::vector<double> root;
+    for (std::size_t k = 0; k < columns.size(); ++k)
+      if (sign * weights[k] > 0) at.push_back(columns[k]), root.push_back(std::sqrt(std::abs(weights[k])));
+    const Index n = static_cast<Index>(at.size());
+    std::vector<double> copy(static_cast<std::size_t>(m_ * std::min(n, kColumns)));
+    for (Index from = 0; from < n; from += kColumns) {
+      const Index d = std::min(kColumns, n - from);
+      for (Index l = 0; l < m_; ++l)
+        for (Index k = 0; k < d; ++k) copy[l * d + k] = root[from + k] * row(l)[at[from + k]];
+      Data data;
+      data.n = m_, data.d = data.stride = d, data.x = copy.data(), data.wide = true;
+      KernelBlocks<double>(data, data, linear).gram({all.data(), m_}, part.data(), m_, team_);
+      steps<double>().axpy(sign, part.data(), H_.data(), m_ * m_);
+    }
+  }
+}
+
+template <class T>
+void LandmarkModel<T>::down(const double* x, Index n, double* out) const {
+  constexpr Index few = 16;
+  team_.run((m_ + few - 1) / few, [&](Index task) {
+    const Index first = task * few, h = std::min(few, m_ - first);
+    std::fill(out + first, out + first + h, 0.0);
+    for (Index k = 0; k < n; k += kColumns)
+      steps<T>().add_dots(B_.get() + first * n_ + k, n_, h, std::min(kColumns, n - k), x + k, out + first);
+  });
+}
+
+template <class T>
+void LandmarkModel<T>::up(const double* c, Index n, double* out) const {
+  std::vector<const T*> rows(m_);
+  for (Index l = 0; l < m_; ++l) rows[l] = B_.get() + l * n_;
+  team_.run((n + kColumns - 1) / kColumns, [&](Index task) {
+    const Index from = task * kColumns, to = std::min(n, from + kColumns);
+    std::fill(out + from, out + to, 0.0);
+    steps<T>().add_rows(rows.data(), c, m_, from, to, out);
+  });
+}
+
+template <class T>
+void LandmarkModel<T>::keep(const std::vector<Index>& columns) {
+  for (Index l = 0; l < m_; ++l)
+    for (std::size_t k = 0; k < columns.size(); ++k) row(l)[k] = row(l)[columns[k]];
+}
+
+template class LandmarkModel<float>;
+template class LandmarkModel<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,65 @@
+// Q's kernel part from some of its columns, B' P^-1 B with B = Q[L, :] and P = Q[L, L] for landmarks L: what Newton's method
+// begins with, and its preconditioner. With weights w on a set S,
+//
+//   (diag(1/w) + B' P^-1 B)^-1 = W - W B' H^-1 B W      H = P + B W B'      on S
+//
+// where H follows the rows that come into S and leave it.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "base/pages.hpp"
+#include "base/team.hpp"
+
+namespace polymargin {
+
+// A Cholesky factor, by rows.
+class DenseFactor {
+ public:
+  // Whether A, of n rows, is positive definite.
+  bool set(const std::vector<double>& A, Index n, double added);
+  void solve(double* x) const;
+
+ private:
+  Index n_ = 0;
+  std::vector<double> L_, U_;  // U = L': both triangles are read by rows
+};
+
+template <class T>
+class LandmarkModel {
+ public:
+  LandmarkModel(Index m, Index n, Team& team) : m_(m), n_(n), team_(team), B_(pages<T>(std::size_t(m * n), true)) {}
+  static double bytes(Index m, Index n) { return double(m) * double(n) * sizeof(T); }
+
+  Index size() const { return m_; }
+  T* row(Index l) { return B_.get() + l * n_; }
+  // P, from the columns of B that are landmarks. Whether it is positive definite.
+  bool begin(const std::vector<Index>& landmarks);
+  // H = P
+  void empty() { H_ = P_; }
+  // Columns that come into S with these weights, or leave it where a weight is negative.
+  void change(const std::vector<Index>& columns, const std::vector<double>& weights);
+  bool factorize() { return factor_.set(H_, m_, jitter_); }
+
+  // out = B x and out = B' c over the first n columns.
+  void down(const double* x, Index n, double* out) const;
+  void up(const double* c, Index n, double* out) const;
+  void solve_H(double* c) const { factor_.solve(c); }
+  void solve_P(double* c) const { start_.solve(c); }
+
+  // The columns of B become those at these increasing positions.
+  void keep(const std::vector<Index>& columns);
+
+ private:
+  const Index m_, n_;
+  Team& team_;
+  Pages<T> B_;
+  std::vector<double> P_, H_;
+  double jitter_ = 0;
+  DenseFactor start_, factor_;
+};
+
+extern template class LandmarkModel<float>;
+extern template class LandmarkModel<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,104 @@
+// A symmetric matrix of kernel values, one half of it, in square tiles: products read every value once. Rows may be added.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "base/pages.hpp"
+#include "base/team.hpp"
+#include "simd/steps.hpp"
+
+namespace polymargin {
+
+template <class T>
+class PackedGram {
+ public:
+  static constexpr Index kTile = 256;
+  // values(rows, cols, out, ld) for positions in some list of the caller's; called from several threads.
+  using Values = std::function<void(Index row, Index n_rows, Index col, Index n_cols, T* out, Index ld)>;
+
+  static double bytes(Index n) {
+    const double tiles = double((n + kTile - 1) / kTile);
+    return 0.5 * tiles * (tiles + 1) * double(kTile * kTile) * sizeof(T);
+  }
+
+  PackedGram(Values values, Team& team) : values_(std::move(values)), team_(team) {}
+
+  Index size() const { return n_; }
+
+  // The first n rows and columns of the matrix. Whether it was done, else nothing has changed: `stop` is asked every few tiles.
+  bool grow(Index n, const std::function<bool()>& stop) {
+    constexpr Index few = 64;
+    const Index first = first_tile(n_ / kTile), last = first_tile((n + kTile - 1) / kTile);
+    const Index before = std::exchange(n_, n);
+    for (Index i = static_cast<Index>(tiles_.size()); i * kTile < n; ++i)
+      tiles_.push_back(pages<T>(static_cast<std::size_t>((i + 1) * kTile * kTile)));
+    for (Index from = first; from < last; from += few) {
+      if (stop()) {
+        n_ = before;
+        return false;
+      }
+      team_.run(std::min(few, last - from), [&](Index k) { fill(from + k); });
+    }
+    return true;
+  }
+
+  // y = A x, with sums over a tile in T; `exact`: in double. They do not depend on the number of threads.
+  void product(const double* x, double* y, bool exact) {
+    const Index n_tiles = first_tile((n_ + kTile - 1) / kTile);
+    sums_.assign(static_cast<std::size_t>(kParts * n_), 0.0);
+    const std::vector<T> narrow(x, x + n_);
+    team_.run(kParts, [&](Index part) {
+      double* sum = sums_.data() + part * n_;
+      for (Index t = part * n_tiles / kParts; t < (part + 1) * n_tiles / kParts; ++t)
+        exact ? add_exactly(t, x, sum) : add(t, narrow.data(), sum);
+    });
+    std::copy(sums_.begin(), sums_.begin() + n_, y);
+    for (Index part = 1; part < kParts; ++part) steps<double>().axpy(1, sums_.data() + part * n_, y, n_);
+  }
+
+ private:
+  static constexpr Index kParts = 16;
+
+  // Tiles are numbered row by row of the lower half.
+  static Index first_tile(Index i) { return i * (i + 1) / 2; }
+  static std::pair<Index, Index> place(Index t) {
+    Index i = static_cast<Index>((std::sqrt(8.0 * double(t) + 1) - 1) / 2);
+    while (first_tile(i + 1) <= t) ++i;
+    while (first_tile(i) > t) --i;
+    return {i, t - first_tile(i)};
+  }
+  Index height(Index i) const { return std::min(kTile, n_ - i * kTile); }
+  T* tile(Index i, Index j) { return tiles_[i].get() + j * kTile * kTile; }
+  void fill(Index t) {
+    const auto [i, j] = place(t);
+    values_(i * kTile, height(i), j * kTile, height(j), tile(i, j), kTile);
+  }
+
+  void add(Index t, const T* x, double* sum) {
+    const auto [i, j] = place(t);
+    double none[kTile] = {};
+    T down[kTile] = {};
+    steps<T>().both_ways(tile(i, j), kTile, height(i), height(j), x + i * kTile, x + j * kTile,
+                         i == j ? none : sum + i * kTile, down);
+    for (Index k = 0; k < height(j); ++k) sum[j * kTile + k] += down[k];
+  }
+  void add_exactly(Index t, const double* x, double* sum) {
+    const auto [i, j] = place(t);
+    steps<T>().add_dots(tile(i, j), kTile, height(i), height(j), x + j * kTile, sum + i * kTile);
+    if (i == j) return;
+    const T* rows[kTile];
+    for (Index r = 0; r < height(i); ++r) rows[r] = tile(i, j) + r * kTile;
+    steps<T>().add_rows(rows, x + i * kTile, height(i), 0, height(j), sum + j * kTile);
+  }
+
+  Values values_;
+  Team& team_;
+  Index n_ = 0;
+  std::vector<Pages<T>> tiles_;  // of each row of tiles
+  std::vector<double> sums_;
+};
+
+}  // namespace polymargin

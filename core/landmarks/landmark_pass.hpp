@@ -1,0 +1,91 @@
+// Sums over rows in the space of landmarks z_1, ..., z_m. Scores and losses of T classes,
+//
+//   f_c(x) = sum_l U[c,l] k(z_l, x) + b_c,      q_c = 1 + f_c - ref for c != y,      q_y = own_target - (f_y - ref)
+//
+// with the references of margin_problem.hpp; u = C weight. The hinge of a row is u sum_c (q_c)_+ or, capped, u max_c (q_c)_+. Both
+// are max over a of sum_c a_c q_c with 0 <= a_c <= u and, capped, sum_c a_c <= u: the dual's own variables. s times the entropy of
+// a / u makes them smooth,
+//
+//   u s sum_c log(1 + e^(q_c / s)),  a_c = u / (1 + e^(-q_c / s)),    or   u s log(1 + sum_c e^(q_c / s)),  a = u softmax(0, q / s)
+//
+// and the maximizer a is still a point of the dual of the hinge itself. So one pass gives the value and the slope of the smooth
+// problem, the value of the true one, and a point of its dual. Why entropy and not squares of a, whose maximizers are projections:
+// their curvature is 0 or 1 / s, so that Newton steps overshoot, and took twice as many passes. The squared hinge
+// square u sum_c (q_c)_+^2 needs no smoothing.
+//
+// Kernel values come in tiles of all landmarks by kTile rows. Those of the first rows, as many as memory allows, are kept from
+// the first pass on. Sums do not depend on the number of threads.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/team.hpp"
+#include "kernels/kernel_rows.hpp"
+#include "margins/margin_problem.hpp"
+
+namespace polymargin {
+
+struct LandmarkProblem {
+  Span<const Index> rows, label;  // data row and class of each example, in any order
+  Span<const double> strength;    // C weight
+  Index classes = 0;
+  Reference reference = Reference::own;
+  double own_target = 0;  // 0: no margin for the own class
+  bool others = true;     // margins for the other classes
+  bool capped = false;    // the loss is the largest slack, not the sum of all
+  double square = 0;      // 0: the hinge
+};
+
+struct LandmarkSums {
+  double loss = 0, smooth = 0;  // the true losses and the smooth ones
+  double linear = 0;  // sum_c t_c a_c - r/2 |a|^2 with the true r: the dual value but for -1/2 |sum_i V'a phi(x_i)|^2
+  std::vector<double> G, g;  // sum_i (V'a)_c k(z_l, x_i), classes x landmarks; sum_i (V'a)_c
+};
+
+template <class T>  // float or double: the type of kernel values
+class LandmarkPass {
+ public:
+  static constexpr Index kTile = 256;
+
+  // Z: what kernel values are taken of; `landmarks` are numbers of its rows. `held` has room for the tiles of `held_rows` rows.
+  LandmarkPass(const LandmarkProblem& problem, const Data& Z, const Data& X, const Kernel& kernel,
+               Span<const Index> landmarks, T* held, Index held_rows);
+
+  // Of the examples from..to; `from` is a multiple of kTile. curvature[i - from]: the trace of the smooth loss's second derivative.
+  LandmarkSums sums(Index from, Index to, const double* U, const double* b, double s, float* curvature, Team& team);
+  // Kernel values, landmarks x examples, and variables, examples x classes, a_c for the own class and -a_c for others, of some.
+  void some(Span<const Index> which, const double* U, const double* b, double s, T* K, double* a, Team& team);
+
+  std::uint64_t evaluations() const { return blocks_.evaluations(); }
+
+ private:
+  struct Bench;
+  struct Slope {
+    double loss, smooth, linear, curvature;
+  };
+  void fill(Span<const Index> columns, T* tile) const;
+  const T* tile(Index from, Index to, Bench& at);
+  void score(const T* tile, Index n, const double* b, Bench& at) const;
+  Slope slope(Index i, Index lane, double s, Bench& at) const;
+  void squared(double u, Bench& at, Slope& out) const;
+  void largest(double u, double s, double most, Bench& at, Slope& out) const;
+  void each(double u, double s, Bench& at, Slope& out) const;
+  void add(const T* tile, Index n, Bench& at, LandmarkSums& out) const;
+  void set_weights(const double* U);
+  void share(Index n, Team& team, const std::function<void(Index)>& task) const;
+
+  LandmarkProblem p_;
+  KernelBlocks<T> blocks_;
+  const TileOps<T>& ops_;
+  Span<const Index> landmarks_;
+  Index m_;
+  std::vector<T> U_;
+  T* held_;
+  Index held_rows_;
+  std::vector<char> filled_;
+};
+
+extern template class LandmarkPass<float>;
+extern template class LandmarkPass<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,124 @@
+#include "margins/margin_qp.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace polymargin {
+
+namespace {
+constexpr double kNoCap = 1e300;
+}
+
+template <class T>
+void MarginQp<T>::load(const std::vector<Index>& example, std::vector<const T*> K, const std::vector<double>& F,
+                       const std::vector<double>& b) {
+  example_ = example, K_ = std::move(K);
+  m_ = static_cast<Index>(example_.size());
+  shared_ = p_.reference == Reference::mean ? 1 / double(T_) : 0;
+  const std::size_t size = static_cast<std::size_t>(m_ * (T_ + 1));
+  for (auto* v : {&low, &high, &z, &gradient}) v->assign(size, 0.0);
+  tie_of.resize(size), base.resize(m_), label_.resize(m_);
+  for (Index r = 0; r < m_; ++r) {
+    const Index i = example_[r], y = label_[r] = p_.label[i];
+    const double u = p_.upper[i], ref = reference(F.data(), r);
+    double total = 0;
+    for (Index c = 0; c < T_; ++c) {
+      const Index at = c * m_ + r;
+      tie_of[at] = r;
+      if (c == y && p_.own_target <= 0) continue;
+      z[at] = std::abs(b[at]), high[at] = p_.capped ? std::numeric_limits<double>::infinity() : u;
+      gradient[at] = sign(c, r) * (F[at] - ref - p_.target(c, y) + p_.ridge[i] * b[at]);
+      total += z[at];
+    }
+    const Index slack = T_ * m_ + r;
+    tie_of[slack] = r, high[slack] = std::numeric_limits<double>::infinity();
+    z[slack] = !p_.capped ? kNoCap : total < kAtCap * u ? u - total : 0;
+    base[r] = slack;
+    for (Index c = 0; c < T_ && p_.capped; ++c)
+      if (z[c * m_ + r] > z[base[r]]) base[r] = c * m_ + r;
+  }
+}
+
+// No more than the cap, whatever rounding says.
+template <class T>
+double MarginQp<T>::b(Index r, Index c) const {
+  double size = z[c * m_ + r];
+  if (p_.capped && base[r] == c * m_ + r) {
+    size = p_.upper[example_[r]];
+    for (Index d = 0; d <= T_; ++d)
+      if (d != c) size -= z[d * m_ + r];
+    size = std::max(size, 0.0);
+  }
+  return sign(c, r) * size;
+}
+
+template <class T>
+double MarginQp<T>::reference(const double* F, Index r) const {
+  if (p_.reference == Reference::own) return F[label_[r] * m_ + r];
+  double sum = 0;
+  for (Index c = 0; p_.reference == Reference::mean && c < T_; ++c) sum += F[c * m_ + r] / double(T_);
+  return sum;
+}
+
+template <class T>
+typename MarginQp<T>::Way MarginQp<T>::way(Index i) const {
+  const Index r = i % m_, c = i / m_, d = base[r] / m_;
+  if (p_.reference == Reference::own) return {c == T_ ? label_[r] : c, d == T_ ? label_[r] : d, -1, 1};
+  return {c, d, sign(c, r), -sign(d, r)};
+}
+
+template <class T>
+double MarginQp<T>::values(Index i, const std::vector<Index>& list, double* out) const {
+  const Index r = i % m_;
+  const Way v = way(i);
+  const double ridge = p_.ridge[example_[r]], has_base = base[r] / m_ < T_;  // that counts as well
+  auto with = [&](const Way& w) {
+    return v.x * (w.x * (v.c == w.c) + w.y * (v.c == w.d)) + v.y * (w.x * (v.d == w.c) + w.y * (v.d == w.d)) -
+           shared_ * (v.x + v.y) * (w.x + w.y);
+  };
+  for (Index j : list) {
+    const Index s = j % m_;
+    *out++ = with(way(j)) * double(K_[r][s]) + (s == r ? ridge * has_base : 0);
+  }
+  return with(v) * double(K_[r][r]) + ridge * (has_base + (i / m_ < T_));
+}
+
+template <class T>
+void MarginQp<T>::add_change(const std::vector<double>& old, std::vector<double>& g) const {
+  ScoreChange change(T_);
+  std::vector<const T*> rows;
+  std::vector<double> now(T_), before(T_);
+  for (Index r = 0; r < m_; ++r) {
+    bool moves = false;
+    for (Index c = 0; c < T_; ++c) {
+      const Index at = c * m_ + r;
+      now[c] = sign(c, r) * z[at], before[c] = sign(c, r) * old[at];
+      moves |= z[at] != old[at];
+    }
+    if (!moves) continue;
+    M_.add(change, example_[r], now.data(), before.data(), 1);
+    rows.push_back(K_[r]);
+  }
+  std::vector<double> F(static_cast<std::size_t>(m_ * T_), 0.0);
+  M_.add_rows(rows, change, m_, F.data());
+  for (Index r = 0; r < m_; ++r) {
+    const double ref = reference(F.data(), r), ridge = p_.ridge[example_[r]];
+    for (Index c = 0; c < T_; ++c) {
+      const Index at = c * m_ + r;
+      g[at] += sign(c, r) * (F[at] - ref) + ridge * (z[at] - old[at]);
+    }
+  }
+}
+
+template <class T>
+double MarginQp<T>::jitter() const {
+  double largest = std::numeric_limits<double>::min();
+  for (Index r = 0; r < m_; ++r) largest = std::max(largest, 2 * double(K_[r][r]));
+  return (sizeof(T) == 8 ? 1e-13 : 2e-6) * largest;
+}
+
+template class MarginQp<float>;
+template class MarginQp<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,84 @@
+"""What AutoSVC works on: the table, what was asked for, the time that is left, and what was chosen, in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..core_vectors.classifier import CoreVectorSVC
+from ..fitting.progress import say
+from ..joint import JointSVC
+from ..reductions import OneVsRestSVC, PairwiseSVC
+
+MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
+MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
+REDUCTIONS = {"pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC}
+
+
+def machine_named(name: str, **parameters: Any) -> Any:
+    """The estimator of a name: one of REDUCTIONS, or a machine of JointSVC."""
+    return REDUCTIONS[name](**parameters) if name in REDUCTIONS else JointSVC(name, **parameters)
+
+
+@dataclass
+class Task:
+    """Rows with labels y, whose numbers are `index` among `classes`; `asked` has the parameters of AutoSVC.
+
+    `choices` are sentences, one for every choice; `rng` draws samples; `deadline` is a time of `time.monotonic`.
+    """
+
+    asked: Any
+    X: Any
+    y: np.ndarray
+    index: np.ndarray
+    classes: np.ndarray
+    deadline: float
+    name: str = ""
+    choices: list[str] = field(default_factory=list)
+    rng: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.asked.random_state)
+        self.name = self.choose_machine()
+
+    def left(self) -> float:
+        return max(self.deadline - time.monotonic(), 0.0)
+
+    def tell(self, line: str) -> None:
+        self.choices.append(line)
+        say(f"AutoSVC: {line}", self.asked.verbose)
+
+    def choose_machine(self) -> str:
+        n, T = len(self.y), len(self.classes)
+        if self.asked.machine != "auto":
+            self.tell(f"Machine: {self.asked.machine}, as asked.")
+            return self.asked.machine
+        if n > MANY_ROWS:
+            self.tell(f"Machine: core vectors, because {n} rows are more than {MANY_ROWS}: few of them decide.")
+            return "core-vector"
+        if T > MANY_CLASSES:
+            self.tell(
+                f"Machine: scatter, because {T} classes are more than {MANY_CLASSES}: its cost does not grow with them."
+            )
+            return "scatter"
+        pairs = f"{T * (T - 1) // 2} pairs" if T > 2 else "1 pair"
+        self.tell(f"Machine: one-versus-one, because {pairs} of classes and {n} rows are few enough for it.")
+        return "pairwise"
+
+    def machine(self, C: float, gamma: Any, y: np.ndarray, seconds: float, verbose: int = 0) -> Any:
+        """The machine for rows with the labels y, within this many seconds."""
+        asked, weight = self.asked, self.asked.class_weight
+        if isinstance(weight, Mapping) and len(np.unique(y)) < len(self.classes):  # a sample without some classes
+            weight = {c: weight[c] for c in np.unique(y).tolist() if c in weight}
+        run = dict(
+            class_weight=weight, memory=asked.memory, n_jobs=asked.n_jobs, verbose=verbose,
+            time_limit=None if np.isinf(seconds) else max(seconds, 0.1),
+        )  # fmt: skip
+        if self.name == "core-vector":  # pairs of classes, where they are not too many, are more accurate
+            run["random_state"] = asked.random_state
+            run["scheme"] = "joint" if len(self.classes) > MANY_CLASSES else "pairwise"
+        return machine_named(self.name, C=C, gamma=gamma, **run)

@@ -1,0 +1,213 @@
+"""How AutoSVC chooses the scaling, C and gamma: on few rows first, then near the best point on more and more rows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..fitting.progress import LONG, duration, say
+from ..reductions.pairwise import PairwiseSVC
+from . import grid as grids
+from .grid import sample_of, take
+from .tables import ColumnEncoder
+from .task import Task
+
+FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on this many, or on all of up to twice as many
+TUNING_ROWS = 8000  # their neighbors on this many
+LAST_ROWS = 20_000  # and finally the neighbors of the best on this many
+PROBE_ROWS = 200  # one fit on this many tells how many a time limit allows
+
+
+class Tuning:
+    """The choices so far for a task: `encoder`, `params`, `score`."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.X, self.y, self.index, asked = task, task.X, task.y, task.index, task.asked
+        self.cv, self.seed, self.verbose, self.rng, self.tell = (
+            asked.cv, asked.random_state, asked.verbose, task.rng, task.tell,
+        )  # fmt: skip
+        self.sample = sample_of(self.index, TUNING_ROWS, self.rng)
+        self.encoder = ColumnEncoder().fit(self.X)
+        d = max(self.encoder.transform(take(self.X, [0])).shape[1], 1)
+        self.asked = C, gamma = asked.C, asked.gamma
+        self.params: dict[str, Any] = {
+            "C": 10.0 if C == "auto" else float(C),
+            "gamma": 1.0 / d if gamma in ("auto", "scale") else float(gamma),
+        }
+        self.score: float | None = None
+        self.cuts = 1  # how often the rows were cut into folds for it
+        self.pace: tuple[int, float] | None = None  # (rows, seconds) of a fit
+
+    @property
+    def deadline(self) -> float:
+        return self.task.deadline
+
+    def left(self) -> float:
+        return self.task.left()
+
+    def rows_within(self, seconds: float) -> float:
+        """How many rows can be trained on in this many seconds, if time grows with their square."""
+        if np.isinf(seconds) or self.pace is None:
+            return np.inf
+        return self.pace[0] * np.sqrt(seconds / max(self.pace[1], 1e-3))
+
+    def run(self) -> None:
+        first = self.some(self.first_rows())
+        if len(np.unique(self.index[first])) < 2:
+            self.tell("C and gamma: the usual ones, because no two classes have two rows each to tune with.")
+            return
+        found = self.scaled(first)
+        if found is None:
+            self.tell("C and gamma: the usual ones, because there was no time to tune.")
+            return
+        rows = self.neighbors(first, found)
+        times = f"{self.cuts} x " if self.cuts > 1 else ""
+        self.tell(
+            f"C = {self.params['C']:.4g} and gamma = {self.params['gamma']:.4g}: the best of the grid, accuracy "
+            f"{self.score:.4f} in {times}{self.cv} folds of {len(rows)} rows."
+        )
+        if len(rows) == len(self.sample) < len(self.index) and max(map(len, self.grid())) > 1:
+            self.climb()
+
+    # --- samples ---
+
+    def first_rows(self) -> int:
+        """As many as the rule says, or as a time limit allows: a search does hundreds of fits that share work."""
+        n = len(self.sample)
+        few = FIRST_ROWS if n > 2 * FIRST_ROWS else n
+        if np.isfinite(self.deadline):
+            rows = self.some(PROBE_ROWS)
+            if len(np.unique(self.index[rows])) > 1:
+                self.fit(rows, self.params)
+                few = int(min(few, max(PROBE_ROWS, self.rows_within(self.left() / 200))))
+        return few
+
+    def some(self, most: int) -> np.ndarray:
+        """At most this many rows of the sample, without classes that have one row."""
+        some = self.sample
+        if len(some) > most:
+            some = some[np.sort(self.rng.permutation(len(some))[:most])]
+        return some[np.bincount(self.index[some])[self.index[some]] >= 2]
+
+    def encoded(self, rows: np.ndarray) -> tuple[Any, np.ndarray]:
+        return self.encoder.transform(take(self.X, rows)), self.y[rows]
+
+    def fit(self, rows: np.ndarray, params: dict) -> Any:
+        Z, y = self.encoded(rows)
+        begin = time.monotonic()
+        model = grids.quietly(self.task.machine(**params, y=y, seconds=self.left() / 3).fit, Z, y)
+        self.pace = len(rows), time.monotonic() - begin
+        return model
+
+    # --- the grid ---
+
+    def grid(self) -> tuple[np.ndarray, np.ndarray]:
+        C, gamma, d = *self.asked, len(self.encoder.get_feature_names_out())
+        C = grids.PATTERN_C if C == "auto" else np.array([float(C)])
+        return C, grids.PATTERN_GAMMA / max(d, 1) if gamma in ("auto", "scale") else np.array([float(gamma)])
+
+    def search(
+        self, rows: np.ndarray, C: np.ndarray, gamma: np.ndarray, seconds: float, seed: Any, times: int = 1
+    ) -> Any:
+        """Cross-validation, or None if the time was too short for one point."""
+        Z, y = self.encoded(rows)
+        machine = self.task.machine(1.0, 1.0, y=y, seconds=np.inf)
+        if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
+            run = {k: getattr(machine, k) for k in ("class_weight", "memory", "n_jobs")}
+            machine = PairwiseSVC(loss="squared_hinge", **run)
+        return grids.search(machine, Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times)
+
+    def keep(self, found: Any) -> None:
+        self.params = grids.steadiest(found.cv_results_)
+        self.score = float(found.best_score_)
+
+    def scaled(self, rows: np.ndarray) -> Any:
+        """The scaling, with the whole grid for each of the two."""
+        tried, begin, why = {}, time.monotonic(), ""
+        for scaling in ("column", "common"):
+            self.encoder = ColumnEncoder(scaling).fit(self.X)
+            found = self.search(rows, *self.grid(), self.left() / 3, self.seed)
+            if found is not None:
+                tried[scaling] = found, self.encoder
+            if sp.issparse(self.X):
+                break
+            if scaling == "column" and np.allclose(self.encoder.scale_, self.encoder.scale_[:1]):
+                why = "one factor for all columns, which are equally wide"
+                break
+            if time.monotonic() - begin > 0.25 * (self.deadline - begin):
+                break
+        if not tried:
+            self.encoder = ColumnEncoder().fit(self.X)
+            return None
+        scaling, reason = grids.choose_scaling({name: found for name, (found, _) in tried.items()}, len(rows))
+        found, self.encoder = tried[scaling]
+        self.tell(f"Scaling: {why or reason}.")
+        self.keep(found)
+        times = grids.repeats(len(rows)) if len(rows) > 0.9 * len(self.sample) else 1  # else more rows will follow
+        if times > 1 and max(map(len, self.grid())) > 1:
+            again = self.search(
+                rows, *self.grid(), self.left() / 3, None if self.seed is None else self.seed + 1, times - 1
+            )
+            if again is not None and again.status_ == found.status_ == "solved":
+                both = (found.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"])
+                found.cv_results_["mean_test_score"] = np.average(both, axis=0, weights=(1, times - 1))
+                found.best_score_ = found.cv_results_["mean_test_score"].max()
+                found.search_seconds_ += again.search_seconds_
+                self.keep(found)
+                self.cuts = times
+        return found
+
+    def neighbors(self, rows: np.ndarray, found: Any) -> np.ndarray:
+        """The points around the best on more rows, as many as the time allows; returns the rows."""
+        room = 0.5 * self.left() if np.isfinite(self.deadline) else np.inf
+        more = int(min(len(self.sample), len(rows) * np.sqrt(room / max(found.search_seconds_, 1e-3))))
+        C, gamma = (grids.around(v, self.params[k], 2) for k, v in zip(("C", "gamma"), self.grid(), strict=True))
+        nothing_to_choose = np.isfinite(room) and max(len(C), len(gamma)) == 1
+        if more <= 1.5 * len(rows) or nothing_to_choose:
+            return rows
+        share = len(C) * len(gamma) / len(found.cv_results_["params"])
+        self.announce(f"tuning on {more} rows", found.search_seconds_ * share * (more / len(rows)) ** 2)
+        larger = self.some(more)
+        better = self.search(larger, C, gamma, room, self.seed)
+        if better is None:
+            return rows
+        self.keep(better)
+        self.cuts = 1
+        n_fits = np.isfinite(better.cv_results_["mean_test_score"]).sum() * better.n_splits_
+        self.pace = len(larger), better.search_seconds_ / max(n_fits, 1)
+        return larger
+
+    def climb(self) -> None:
+        """Try neighbors on a fifth of many rows, trained on the others: with more rows a larger gamma is better."""
+        rows = sample_of(self.index, int(min(LAST_ROWS, self.rows_within(self.left() / 15))), self.rng)
+        held = self.rng.permutation(len(rows)) < len(rows) // 5
+        train, test = self.encoded(rows[~held]), self.encoded(rows[held])
+        end = time.monotonic() + self.left() / 3
+
+        def right(C: float, gamma: float) -> np.ndarray | None:
+            """Which held-out rows are classified correctly, until the time is up."""
+            begin = time.monotonic()
+            slowest = 0.0 if self.pace is None or self.pace[0] != len(train[1]) else self.pace[1]
+            if begin + slowest > end:
+                return None
+            model = grids.quietly(self.task.machine(C, gamma, y=train[1], seconds=end - begin).fit, *train)
+            found = model.predict(test[0]) == test[1]
+            if not slowest:
+                self.announce(f"tuning on {len(rows)} rows", 6 * (time.monotonic() - begin))
+            self.pace = len(train[1]), max(slowest, time.monotonic() - begin)
+            return found
+
+        (C, gamma), score, tried = grids.climb(right, *self.grid(), (self.params["C"], self.params["gamma"]))
+        if tried:
+            self.params, self.score = {"C": C, "gamma": gamma}, score
+            self.tell(
+                f"C = {C:.4g} and gamma = {gamma:.4g}: the best of {tried} neighbors, accuracy {score:.4f} on "
+                f"{held.sum()} rows held out of {len(rows)}."
+            )
+
+    def announce(self, what: str, seconds: float) -> None:
+        if seconds > LONG:
+            say(f"polymargin: AutoSVC is {what}, about {duration(seconds)}; time_limit= bounds it", self.verbose)

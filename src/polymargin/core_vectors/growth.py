@@ -1,0 +1,374 @@
+"""Growing core sets: core vector machines and enclosing balls on rows that may be anywhere.
+
+    min over a   a'Qa - 2 h'a      Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r / w_i      a >= 0, sum a = 1
+
+is solved on a small working set (core/core_set/core_set.hpp). Its value D = 2 h'a - a'Qa bounds the optimum from below.
+With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the value of the primal at the same model,
+
+    P = min over rho   ||w||^2 - 2 rho + sum_i (w_i / r) (rho - s_i)_+^2
+
+bounds it from above: the gap P - D is certified. One pass over the data finds P, and the rows whose s is smallest, the
+farthest ones from the center of the ball, which join the working set. Before the first pass the working set grows on
+random samples, as the paper does it. Small problems are solved as a whole by the solver of the joint machines.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import _core, kernels
+from ..fitting.examples import Examples
+from ..training.certificates import relative_gap
+from .options import CoreLimits
+from .search import Form, Found, Model, Rows, Search, Source, best_rho, draw, joined
+from .sources import Arrays
+
+POOL = 50_000  # rows that samples are drawn from
+FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
+ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
+PATIENCE = 2.0  # seconds that a pass may take after an interruption
+FINER = 3  # passes at most that measure P of the last model exactly
+GRACE = 0.5  # and beyond the time limit, if it is the first one
+
+
+class Ended(Exception):
+    """A limit was reached; the argument is the status."""
+
+
+@dataclass
+class Growth:
+    """One fit: the working set, and the best certified model so far."""
+
+    form: Form
+    kappa: float  # the largest Q[i, i]
+    limits: CoreLimits
+    n: int
+    # None until `run` has begun, and the last two until the first `solve`.
+    working: Rows | Any = None
+    alpha: np.ndarray | Any = None
+    model: Model | Any = None
+    gradient: np.ndarray | Any = None
+    best: tuple[Model, float, float] | None = None  # model, P, rho
+    finer: Search | None = None  # which would measure P of the best model better, or None: it is exact
+    gap: float = np.inf
+    status: str = "solved"
+    signalled: bool = False
+    indefinite: bool = False  # the kernel is, on core vectors or on all rows: there is no certificate
+    n_iter: int = 0
+    n_rounds: int = 0
+    evaluations: int = 0
+    path: list[int] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    rate: float = 0.0  # rows per second of the last pass
+    reading: float = 0.0  # seconds of a pass that does next to nothing
+    pace: float = 0.0  # seconds of a kernel value, on samples
+    first_gap: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.kappa):
+            raise ValueError(f"expected finite kernel values, got k(x, x) = {self.kappa:g}; {kernels.OVERFLOW}")
+
+    def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
+        self.working, self.alpha = start, alpha
+        tol, finer = max(0.4 * self.limits.tol, 0.05), 1.0
+        try:
+            self.solve(tol)
+            if pool is not None and self.limits.sample_size is not None:
+                self.sample(pool, tol)
+            while True:
+                search = self.searching()
+                found = self.search(source, search)
+                if self.judge(search, found):
+                    break
+                if len(self.model.alpha) >= self.limits.max_core:
+                    raise Ended("max_iter")
+                tol = max(0.4 * self.limits.tol, min(tol, 0.1 * self.gap))
+                if len(found.rows):
+                    self.add(found.rows)
+                else:  # all violators are in the working set: its solution must be finer
+                    finer *= 0.1
+                if finer * tol < FINEST:
+                    raise Ended("stalled")
+                self.solve(finer * tol)
+        except KeyboardInterrupt:
+            if self.model is None:
+                raise
+            self.status, self.signalled = "interrupted", True
+        except Ended as end:
+            self.status = end.args[0]
+        allowed = {"interrupted": PATIENCE, "time_limit": self.limits.deadline + GRACE - time.monotonic()}
+        if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
+            self.last_pass(source)
+        X = self.certified()[0].rows.X
+        self.doubt(X, np.arange(X.shape[0]))
+        return self
+
+    def doubt(self, X: Any, rows: np.ndarray) -> None:
+        """Claim nothing where the kernel is seen to be indefinite on these rows."""
+        kernel = self.form.record(X, X)
+        if self.status != "interrupted" and kernels.indefinite(X, rows, kernel, zero_sums=self.form.ball):
+            self.indefinite, self.gap = True, np.inf
+            self.status = "stalled" if self.status in ("solved", "epsilon") else self.status
+
+    def seconds_of_a_pass(self) -> float:
+        """An estimate from the pass that drew the samples and from what scoring samples cost."""
+        return self.reading + self.pace * self.n * len(self.model.alpha)
+
+    def left(self) -> float:
+        """Seconds to the time limit; before the first pass, to the last moment to begin it, not before half of them."""
+        first = self.best is None and self.model is not None
+        reserved = min(self.seconds_of_a_pass(), 0.5 * (self.limits.deadline - self.began)) if first else 0.0
+        return self.limits.deadline - time.monotonic() - reserved
+
+    def last_pass(self, source: Source) -> None:
+        """A certificate for a fit that ended before its first pass, or an exact one, unless this is interrupted too.
+
+        A pass finds P among values of rho that were guessed before it; a smaller rho leaves an upper bound.
+        """
+        interrupted = self.status == "interrupted"
+        try:
+            if self.best is None:
+                self.judge(search := self.searching(), self.search(source, search, certify=True))
+            for _ in range(FINER):
+                if self.finer is None:
+                    break
+                primal, rho, self.finer = self.finer.primal(self.search(source, self.finer, certify=True))
+                model = self.certified()[0]
+                self.best, self.gap = (model, primal, rho), relative_gap(primal, model.dual)
+                self.status = "solved" if self.gap <= self.limits.tol else self.status
+        except KeyboardInterrupt:
+            interrupted = self.signalled = True
+        except Ended:  # a callback asks for the end, or the pass took far too long
+            pass
+        if interrupted:
+            self.status = "interrupted"
+
+    def certified(self) -> tuple[Model, float, float]:
+        """The best model with its P and rho. Before the first pass over the data, |s| <= kappa is all that is known."""
+        if self.best is not None:
+            return self.best
+        primal = self.model.square + 2 * self.kappa
+        self.gap = relative_gap(primal, self.model.dual)
+        return self.model, primal, -self.kappa
+
+    # -- the working set --
+
+    def solve(self, tol: float) -> None:
+        """Solve the problem on the working set to a relative gap of tol."""
+        w, form = self.working, self.form
+        if self.limits.epsilon is not None and self.model is not None:  # half of what the ball test allows
+            tol = max(tol, min(0.5, self.limits.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
+        linear, ridge = form.linear(w.X), form.ridge / w.weight
+        core = _core.CoreSolver(
+            kernels.as_data(w.X), form.record(w.X, w.X), np.arange(len(w)), w.y, form.same, form.other, form.dtype,
+            float(min(self.limits.memory, ROW_BYTES)), form.threads,
+        )  # fmt: skip
+        out = core.solve(
+            linear, ridge, self.alpha, tol, max(self.limits.max_iter - self.n_iter, 0),
+            max(self.left(), 0.0), self._asked if self.limits.progress else None,
+        )  # fmt: skip
+        self.n_iter += out["n_iter"]
+        self.evaluations += core.evaluations
+        self.alpha, self.gradient = out["alpha"], out["gradient"]
+        a, used = self.alpha, np.flatnonzero(self.alpha > 0)
+        a[used] /= a[used].sum()
+        square = float(a @ self.gradient + a @ linear - a**2 @ ridge)
+        mean, lowest = float(a @ self.gradient), float(out["multiplier"][0])
+        self.model = Model(w[used], a[used], float(out["dual"]), square, mean, lowest)
+        if 4 * form.error > 0.05 * self.limits.tol * abs(self.model.dual):  # too much for the certificate
+            self.form = form.widened()
+            return self.solve(tol)
+        self.path.append(len(used))
+        self.n_rounds += 1
+        if out["signalled"]:
+            raise KeyboardInterrupt
+        if out["status"] not in ("solved", "stalled"):
+            raise Ended(out["status"])
+        self.tell()
+
+    def add(self, rows: Rows) -> None:
+        self.working = joined([self.working, rows])
+        self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
+
+    def room(self) -> int:
+        """How many rows may join at once: the core set doubles at most."""
+        return max(64, self.form.n_classes, len(self.model.alpha))
+
+    def bound(self) -> float:
+        """Rows with a smaller score are to join: those outside of the ball of radius (1 + epsilon) R, or violators."""
+        if self.limits.epsilon is None:
+            return self.model.lowest
+        return -self.model.dual - (self.limits.epsilon + 0.5 * self.limits.epsilon**2) * self.square_radius()
+
+    def square_radius(self) -> float:
+        """R^2 of the ball in the space of Q: the largest Q[i, i] less a'Qa."""
+        return max(self.kappa + self.model.dual, 0.0)
+
+    def sample(self, pool: Rows, tol: float) -> None:
+        """Grow on random rows: `sample_size` of them for every eight core vectors, the farthest join."""
+        at, quiet, few = 0, 0, self.limits.sample_size or len(pool)
+        while at < len(pool) and quiet < 2 and len(self.model.alpha) < self.limits.max_core and self.left() > 0:
+            size = few * max(1, len(self.model.alpha) // 8)
+            batch = pool[at : at + size]
+            at += size
+            batch = batch[~np.isin(batch.index, self.working.index)]
+            if not len(batch):
+                continue
+            begin, cost = time.monotonic(), len(batch) * len(self.model.alpha)
+            s = self.model.scores(self.form, batch.X, batch.y)
+            pace, self.evaluations = (time.monotonic() - begin) / cost, self.evaluations + cost
+            self.pace = min(self.pace or pace, pace)  # a few values, or a busy machine, make it look slow
+            out = np.flatnonzero(s < self.bound())
+            quiet = 0 if len(out) else quiet + 1
+            if len(out):
+                out = out[np.lexsort((s[out], batch.y[out]))]
+                starts = np.searchsorted(batch.y[out], np.arange(self.form.n_classes))
+                rank = np.arange(len(out)) - starts[batch.y[out]]  # in its class, the farthest first
+                self.add(batch[out[np.argsort(rank, kind="stable")[: self.room()]]])
+                self.solve(tol)
+
+    # -- all rows --
+
+    def searching(self) -> Search:
+        """The next search. The optimal rho is at most the largest g of a core vector: those alone lack 1 there."""
+        high = float(self.gradient[self.alpha[: len(self.gradient)] > 0].max())
+        high += 1e-6 * abs(high)
+        low = high - 2 * max(abs(self.model.dual), 1e-9 * self.kappa)
+        known = np.sort(self.working.index)
+        return Search(self.form, self.model, low, high, self.bound(), self.room(), known)
+
+    def search(self, source: Source, search: Search, certify: bool = False) -> Found:
+        found: Found | Any = None  # of the parts so far; every source has one
+        begin, last = time.monotonic(), 0.0
+        end = self.limits.deadline + (GRACE if certify or self.best is None else 0.0)
+        for part in source.map(search):
+            found = part if found is None else search.merged(found, part)
+            self.evaluations += part.n * len(self.model.alpha)
+            now = time.monotonic()
+            self.rate = found.n / max(now - begin, 1e-9)
+            if now > end and self.status in ("solved", "time_limit"):
+                raise Ended("time_limit")
+            if certify:
+                continue
+            if now - last > 0.1:
+                last = now
+                self.tell()
+        return found
+
+    def judge(self, search: Search, found: Found) -> bool:
+        """Keep the model if its certificate is the best; whether this is the end."""
+        primal, rho, finer = search.primal(found)
+        gap = relative_gap(primal, self.model.dual)
+        best = (self.model, primal, rho)
+        if gap < self.gap or self.best is None:
+            self.best, self.gap, self.finer = best, gap, finer
+        self.first_gap = self.first_gap or (gap, time.monotonic())
+        self.tell()
+        if gap <= self.limits.tol:
+            self.status = "solved"
+            return True
+        if self.limits.epsilon is not None and not len(found.rows) and self.status == "solved":
+            self.best, self.gap, self.finer, self.status = best, gap, finer, "epsilon"
+            return True
+        if time.monotonic() > self.limits.deadline and self.status == "solved":
+            raise Ended("time_limit")
+        return False
+
+    # -- reports --
+
+    def tell(self) -> None:
+        if self.limits.progress and self.limits.progress(self.event()):
+            raise Ended("interrupted")
+
+    def _asked(self, n_iter: int, violation: float, dual: float, seconds: float) -> bool:
+        return self.limits.progress is not None and bool(self.limits.progress(self.event()))
+
+    def event(self) -> dict[str, Any]:
+        core = len(self.model.alpha) if self.model else 0
+        text = f"round {self.n_rounds}  core {core:,}  gap {self.gap:.2g}"
+        if self.rate:
+            text += f"  {self.rate:,.0f} rows/s"
+        now = time.monotonic()
+        if self.first_gap and self.limits.tol < self.gap < self.first_gap[0]:
+            done = np.log(self.first_gap[0] / self.gap) / np.log(self.first_gap[0] / self.limits.tol)
+            text += f"  ETA {(now - self.first_gap[1]) * (1 / done - 1):.0f} s"
+        return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
+
+
+def grow(source: Source, form: Form, counts: np.ndarray, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
+    """Grow a core set on the rows of a source with so many of each class; `alpha` are coefficients to start from."""
+    per_class = 1 if limits.sample_size is None else max(1, -(-POOL // len(counts)))
+    begin = time.monotonic()
+    pool, kappa = draw(source, form, counts, per_class, limits.seed)
+    reading = time.monotonic() - begin
+    present = np.count_nonzero(counts)
+    first, start = pool[:present], np.full(present, 1 / present)
+    if alpha is not None and isinstance(source, Arrays):  # coefficients are of rows in memory
+        used = np.flatnonzero(alpha)
+        weight = np.ones(len(used)) if source.weight is None else source.weight[used]
+        first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
+    return Growth(form, kappa, limits, n=int(counts.sum()), reading=reading).run(source, first, start, pool)
+
+
+def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
+    """Solve the problem on examples, at once if their Gram matrix is small, else by growing a core set.
+
+    The ball test is a matter of core sets, and a precomputed matrix is there already.
+    """
+    if form.kernel == "precomputed" or (8 * len(e) ** 2 <= limits.small and limits.epsilon is None):
+        return exact(form, e, limits, alpha)
+    used = e.X if len(e) == e.X.shape[0] else e.X[e.rows]
+    source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
+    return grow(source, form, np.bincount(e.y, minlength=form.n_classes), limits, alpha)
+
+
+def exact(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None) -> Growth:
+    """Solve the problem on all examples at once; the rows of the model are numbered from 0 in ``e.rows``."""
+    X, rows, y, weight, order, segments = e.X, e.rows, e.y, e.weight, e.order, e.segments
+    counts = np.diff(segments)
+    ridge = (form.ridge / weight)[order]
+    diagonal = _core.diagonal(kernels.as_data(X), form.record(X, X), e.sorted_rows, "float64")
+    linear = 0.5 * diagonal if form.ball else np.zeros(len(y))
+    fit = Growth(form, float((form.same * diagonal + ridge).max()), limits, n=len(y))
+    if alpha is None:
+        alpha = np.zeros(len(y))
+        alpha[order[segments[:-1][counts > 0]]] = 1 / np.count_nonzero(counts)
+    solver = _core.DualSolver(
+        kernels.as_data(X), form.record(X, X), e.sorted_rows, segments, form.same,
+        form.other, "float64", float(fit.limits.memory), form.threads,
+    )  # fmt: skip
+    a, tol, upper = alpha[order], min(0.1 * fit.limits.tol, 1e-6), np.full(len(y), np.inf)
+    fit.model = Model(Rows(order, None, y, weight), a, 0.0, 0.0, 0.0, 0.0)
+    while True:
+        out = solver.solve(
+            linear, upper, ridge, "total", False, a, tol, True, max(fit.limits.max_iter - fit.n_iter, 0),
+            fit.limits.left(), fit._asked if fit.limits.progress else None,
+        )  # fmt: skip
+        a, fit.n_iter = out["alpha"] / out["alpha"].sum(), fit.n_iter + out["n_iter"]
+        s = out["gradient"] - ridge * out["alpha"]
+        square, dual = float(a @ (s + linear)), float(a @ (linear - out["gradient"]))
+        rho = best_rho(s, ridge)
+        short = np.maximum(rho - s, 0)
+        primal = square - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
+        gap = relative_gap(primal, dual)
+        used = np.flatnonzero(a > 0)
+        at = order[used]
+        core = Rows(at, None if form.kernel == "precomputed" else X[rows[at]], y[at], weight[at])
+        mean, lowest = float(a @ out["gradient"]), float(out["gradient"].min())
+        fit.model = Model(core, a[used], dual, square, mean, lowest)
+        fit.best, fit.gap, fit.path = (fit.model, primal, rho), gap, [len(used)]
+        fit.status, fit.signalled = out["status"], out["signalled"]
+        if fit.status != "solved" or gap <= fit.limits.tol or tol < 1e-13:
+            break
+        tol *= 0.01
+    if gap <= fit.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
+        fit.status = "solved"
+    elif fit.status == "solved":
+        fit.status = "stalled"
+    fit.evaluations = int(solver.evaluations)
+    fit.doubt(X, rows)
+    return fit

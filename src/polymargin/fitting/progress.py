@@ -1,0 +1,199 @@
+"""What a fit says while it runs: an estimate before a long one, then a bar or log lines, and scikit-learn's callbacks.
+
+The solver calls a `Progress` about ten times a second with n_iter, violation, seconds and the objectives it knows;
+True asks it to stop. Log lines go to the logger "polymargin" at level INFO; a verbose fit whose logger would swallow
+them writes to stderr instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from .resources import gram_bytes
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    CALLER = 4  # the stacklevel of a warning from a whole fit under with_callbacks that names the caller's line
+except ImportError:  # scikit-learn < 1.9 has no callbacks
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        pass
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+    CALLER = 3
+
+
+__all__ = ["CALLER", "CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
+
+logger = logging.getLogger("polymargin")
+
+# Whether the search that a fit is part of wants it to end. Signals reach only the main thread, and its fits may be in
+# others.
+STOP: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
+
+
+class Stopped(Exception):
+    """A fit that its search has ended."""
+
+
+LONG = 10.0  # seconds: a fit expected to take longer is announced
+LINES_EVERY = 5.0  # seconds between log lines
+# Rates of one thread, for estimates: multiply-adds of a kernel block, kernel functions, bytes read in a pass over a
+# gradient.
+MULTIPLY_ADDS, FUNCTIONS, BYTES = 1.2e10, 4e8, 4e9
+
+
+def say(line: str, verbose: int) -> None:
+    if logger.isEnabledFor(logging.INFO) and logger.hasHandlers():
+        logger.info(line)
+    elif verbose:
+        print(line, file=sys.stderr)
+
+
+def estimate(n: int, width: float, kind: str, threads: int, memory: int) -> tuple[float, float]:
+    """Seconds and bytes that n rows of `width` numbers will take, to a factor of about three.
+
+    The Gram matrix is computed once if it fits. If not, a third of the rows are taken for support vectors whose kernel
+    rows are computed three times each. About one step per row reads one kernel row.
+    """
+    gram = gram_bytes(n)
+    fits = gram <= memory
+    values = 0.5 * n * n if fits else 1.0 * n * n
+    per_value = 0.0 if kind == "precomputed" else width / MULTIPLY_ADDS + 1 / FUNCTIONS
+    seconds = (values * per_value + 4.0 * n * n / BYTES) / threads
+    return seconds, 0.0 if kind == "precomputed" else min(gram, memory)
+
+
+def announce(table: Any, kind: str, threads: int, memory: int, verbose: int) -> None:
+    """Before a long fit, one line with its time and memory; `table` is what `examples.table_of` makes."""
+    n, d, n_classes = len(table.rows), table.X.shape[1], len(table.classes)
+    seconds, size = estimate(n, table.width, kind, threads, memory)
+    if kind != "callable" and seconds < LONG:
+        return
+    if kind == "callable" and n < 5000:
+        return
+    time = (
+        "a time that the callable kernel decides"
+        if kind == "callable"
+        else f"about {duration(seconds)}, more with a large C,"
+    )
+    say(
+        f"polymargin: fitting {n:,} rows x {d:,} columns in {n_classes:,} classes will take {time} and "
+        f"{size / 1e9:.1f} GB of kernel values on {threads} thread{'s' if threads > 1 else ''}; time_limit= bounds it",
+        verbose,
+    )
+
+
+def duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+class Progress:
+    """Shows one fit and asks its callbacks whether to go on.
+
+    An exception in a callback, or Ctrl-C while one runs, stops the solver and is kept in `error`, so that the model is
+    there before it is raised again.
+    """
+
+    def __init__(self, estimator: Any, tol: float, verbose: int, data: dict[str, Any]) -> None:
+        self.estimator, self.tol, self.verbose = estimator, tol, int(verbose)
+        self.error: BaseException | None = None
+        self.bar: Any = None
+        self.first: float | None = None
+        self.last_line, self.done = 0.0, 0.0
+        self.stop = STOP.get()
+        start = getattr(estimator, "_init_callback_context", None)
+        # The number of steps is not known in advance, hence None.
+        self.context = start(max_subtasks=None) if start else None
+        self.data = data
+        if self.context:
+            self.context.call_on_fit_task_begin(estimator=estimator, **data)
+
+    @property
+    def wanted(self) -> bool:
+        return bool(self.verbose or self.stop or getattr(self.estimator, "_skl_callbacks", None))
+
+    def __enter__(self) -> Progress:
+        if self.verbose and sys.stderr.isatty():
+            self.bar = rich_bar()
+        if self.bar:
+            self.bar.start()
+            self.task = self.bar.add_task(type(self.estimator).__name__, total=1.0, detail="")
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def __call__(self, event: dict[str, Any]) -> bool:
+        try:
+            if self.stop and self.stop():
+                raise Stopped
+            self.show(event)
+            return self.ask()
+        except BaseException as error:
+            self.error = error
+            return True
+
+    def show(self, event: dict[str, Any]) -> None:
+        if not self.verbose:
+            return
+        violation = event["violation"]
+        text = event.get("text") or f"step {event['n_iter']:,}  violation {violation:.1e}"
+        text += "".join(f"  {name} {event[name]:.6g}" for name in ("primal", "dual", "gap") if name in event)
+        if self.bar:
+            self.bar.update(self.task, completed=self.share(violation), detail=text)
+        elif self.verbose > 1 or event["seconds"] - self.last_line >= LINES_EVERY:
+            self.last_line = event["seconds"]
+            say(f"polymargin: {event['seconds']:.1f} s  {text}", self.verbose)
+
+    def share(self, violation: float) -> float:
+        """How far the violation has fallen towards tol, in logarithms, never going back."""
+        if math.isfinite(violation) and violation > 0:
+            self.first = max(self.first or violation, violation, 1.001 * self.tol)
+            self.done = max(self.done, min(1.0, math.log(self.first / violation) / math.log(self.first / self.tol)))
+        return self.done
+
+    def ask(self) -> bool:
+        if self.context is None:
+            return False
+        step = self.context.subcontext(task_name="steps")
+        step.call_on_fit_task_begin(estimator=self.estimator)
+        return step.call_on_fit_task_end(estimator=self.estimator)
+
+    def end(self, line: str) -> None:
+        """The fit is over and the estimator is fitted."""
+        if self.bar and self.estimator.status_ == "solved":
+            self.bar.update(self.task, completed=1.0)
+        if self.verbose:
+            say(line, self.verbose)
+        if self.context:
+            self.context.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes={}, **self.data)
+
+
+def rich_bar() -> Any:
+    """A progress bar on stderr, or None without rich."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+    except ImportError:
+        return None
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    return Bar(*columns, console=Console(stderr=True))

@@ -1,0 +1,284 @@
+"""Pictures of many classes: before and after an embedding, training and held-out rows, real and shuffled labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .displays import pyplot
+
+# Okabe and Ito's colors, which color-blind readers can tell apart; yellow is too light on white.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+FEW_NAMES = 40  # classes whose names are written on the picture
+
+
+class EmbeddingDisplay:
+    """Scatter plot of coordinates with the name of every class at its middle.
+
+    A class has a color and a marker of its own (7 colors that color-blind readers can tell apart, 8 markers: 56 classes
+    look different), and its name stands at the median of its rows. Make one with `from_estimator`, `from_data` or
+    `from_permuted`, then call `plot`.
+
+    Parameters
+    ----------
+    panels : list of dict
+        One per picture: `z` of shape (n, 2 or 3), `y` of shape (n,), `title`.
+    classes : ndarray of shape (n_classes,)
+        Labels, in the order of colors.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    axes_ : list of matplotlib Axes
+        One per panel; `ax_` is the first.
+    points_, names_ : list of list of artists
+        The scatter of every class, and its name, for each panel.
+    """
+
+    accuracies_: dict[str, tuple[float, float]]
+
+    def __init__(self, panels: list[dict[str, Any]], classes: np.ndarray) -> None:
+        self.panels = panels
+        self.classes = classes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        X_test: Any = None,
+        y_test: Any = None,
+        before: bool = True,
+        dimensions: int = 2,
+        ax: Any = None,
+        **plot: Any,
+    ) -> EmbeddingDisplay:
+        """Draw rows before (two or three principal components) and after a fitted transformer, held-out rows last.
+
+        Parameters
+        ----------
+        estimator : fitted transformer
+            For example a `SupervisedIsomap`, or a pipeline that ends in one.
+        X, y : rows and labels that it was fitted to
+        X_test, y_test : rows and labels that it has not seen, default=None
+            Their picture is the one to believe.
+        before : bool, default=True
+            Whether to show X itself first.
+        dimensions : {2, 3}, default=2
+            Coordinates drawn.
+        ax : list of matplotlib Axes, default=None
+            Where to draw, an axes per panel; None makes a figure.
+        **plot : passed on to `plot`
+
+        Returns
+        -------
+        display : EmbeddingDisplay
+        """
+        check_is_fitted(estimator)
+        y = np.asarray(y)
+        panels = []
+        if before:
+            panels.append(dict(z=principal(X, dimensions), y=y, title="before: principal components"))
+        panels.append(dict(z=estimator.transform(X), y=y, title="after: training rows"))
+        if X_test is not None:
+            panels.append(dict(z=estimator.transform(X_test), y=np.asarray(y_test), title="after: held-out rows"))
+        return cls(panels, np.unique(y)).plot(dimensions=dimensions, ax=ax, **plot)
+
+    @classmethod
+    def from_data(
+        cls, z: Any, y: Any, *, title: str = "", dimensions: int = 2, ax: Any = None, **plot: Any
+    ) -> EmbeddingDisplay:
+        """Draw given coordinates."""
+        y = np.asarray(y)
+        return cls([dict(z=np.asarray(z), y=y, title=title)], np.unique(y)).plot(dimensions=dimensions, ax=ax, **plot)
+
+    @classmethod
+    def from_permuted(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        X_test: Any,
+        y_test: Any,
+        *,
+        random_state: Any = 0,
+        dimensions: int = 2,
+        ax: Any = None,
+        **plot: Any,
+    ) -> EmbeddingDisplay:
+        """The control: the estimator fitted to real and to shuffled labels, on training and on held-out rows.
+
+        A supervised embedding may separate shuffled labels too, on the rows it has seen. Held-out rows show it: the
+        titles give the accuracy of the nearest training row's label in all coordinates of the embedding.
+
+        Parameters
+        ----------
+        estimator : transformer
+            It is cloned, and fitted twice.
+        X, y, X_test, y_test : training and held-out rows and labels
+        random_state : int, default=0
+            Shuffles the labels.
+        dimensions, ax, **plot
+            As in `from_estimator`; four panels.
+
+        Returns
+        -------
+        display : EmbeddingDisplay
+            With `accuracies_`, {"real": (training, held-out), "shuffled": (training, held-out)}; a training row's own
+            label does not count.
+        """
+        y, y_test = np.asarray(y), np.asarray(y_test)
+        panels, accuracies = [], {}
+        for name, label in (("real", y), ("shuffled", check_random_state(random_state).permutation(y))):
+            model = clone(estimator).fit(X, label)
+            z, z_test = model.transform(X), model.transform(X_test)
+            nearest = KNeighborsClassifier(1).fit(z, label)
+            own = label[nearest.kneighbors(None, return_distance=False)[:, 0]]
+            accuracies[name] = float(np.mean(own == label)), float(nearest.score(z_test, y_test))
+            for part, points, of, at in (("training", z, label, 0), ("held-out", z_test, y_test, 1)):
+                title = f"{name} labels, {part} rows\nnearest row's label right: {accuracies[name][at]:.0%}"
+                panels.append(dict(z=points, y=of, title=title))
+        display = cls(panels, np.unique(y))
+        display.accuracies_ = accuracies
+        return display.plot(dimensions=dimensions, ax=ax, **plot)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        dimensions: int = 2,
+        size: float | None = None,
+        names: bool = True,
+        class_names: Any = None,
+    ) -> EmbeddingDisplay:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or list of them, default=None
+            One per panel, three-dimensional ones for `dimensions=3`; None makes a figure.
+        dimensions : {2, 3}, default=2
+            Coordinates drawn.
+        size : float, default=None
+            Area of a marker; None falls with the number of rows.
+        names : bool, default=True
+            Whether to write the classes' names on the picture (up to 40 classes).
+        class_names : array-like of shape (n_classes,), default=None
+            Names to write instead of the labels.
+
+        Returns
+        -------
+        self : EmbeddingDisplay
+        """
+        if dimensions not in (2, 3):
+            raise ValueError(f"expected dimensions to be 2 or 3, got {dimensions!r}")
+        self.axes_ = self._axes(ax, dimensions)
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        shown = self.classes if class_names is None else class_names
+        self.points_, self.names_ = [], []
+        for axes, panel in zip(self.axes_, self.panels, strict=True):
+            z = np.asarray(panel["z"], dtype=float)
+            z = np.column_stack((z, np.zeros((len(z), max(0, dimensions - z.shape[1])))))[:, :dimensions]
+            area = size or float(np.clip(20000 / len(z), 4, 36))
+            points, texts, anchors = [], [], []
+            for c, label in enumerate(self.classes):
+                rows = z[panel["y"] == label]
+                look = dict(
+                    c=COLORS[c % len(COLORS)],
+                    marker=MARKERS[(c + c // (len(COLORS) * len(MARKERS))) % len(MARKERS)],
+                    s=area,
+                    alpha=0.6,
+                    linewidths=0,
+                    label=str(shown[c]),
+                    rasterized=len(z) > 5000,
+                )
+                points.append(axes.scatter(*rows.T, **look))
+                if names and len(rows) and len(self.classes) <= FEW_NAMES:
+                    anchors.append((np.median(rows, axis=0), str(shown[c]), look["c"]))
+            texts = self._write(axes, anchors)
+            axes.set_title(panel["title"], fontsize=10)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            if dimensions == 3:
+                axes.set_zticks([])
+            self.points_.append(points)
+            self.names_.append(texts)
+        return self
+
+    def _write(self, axes: Any, anchors: list[tuple]) -> list[Any]:
+        """The names beside the middles of their classes, moved apart where they would cover one another."""
+        from matplotlib.patheffects import withStroke
+
+        style = dict(fontsize=11, fontweight="bold", ha="center", va="center", zorder=10)
+        texts = []
+        if anchors and len(anchors[0][0]) == 3:
+            texts = [axes.text(*at, name, color=color, **style) for at, name, color in anchors]
+        elif anchors:
+            axes.figure.draw_without_rendering()  # so that the axes know their place
+            middles = axes.transData.transform([at for at, _, _ in anchors])
+            unit = axes.figure.dpi / 72  # pixels in a point
+            moves = (spread_out(middles / unit, [len(name) for _, name, _ in anchors]) - middles / unit).round(2)
+            for (at, name, color), move in zip(anchors, moves, strict=True):
+                line = dict(arrowstyle="-", color=color, lw=0.6, shrinkA=0, shrinkB=0)
+                texts.append(
+                    axes.annotate(
+                        name, at, tuple(move), textcoords="offset points", color=color, arrowprops=line, **style
+                    )
+                )
+        for text in texts:
+            text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+        return texts
+
+    def _axes(self, ax: Any, dimensions: int) -> list[Any]:
+        if ax is None:
+            plt = pyplot()
+            columns = 2 if len(self.panels) == 4 else len(self.panels)
+            rows = -(-len(self.panels) // columns)
+            figure = plt.figure(figsize=(6 * columns, 5.8 * rows), layout="constrained")
+            kind = dict(projection="3d") if dimensions == 3 else {}
+            return [figure.add_subplot(rows, columns, i + 1, **kind) for i in range(len(self.panels))]
+        axes = list(np.ravel(ax))
+        if len(axes) != len(self.panels):
+            raise ValueError(f"expected ax to hold {len(self.panels)} axes, one per panel, got {len(axes)}")
+        return axes
+
+
+def principal(X: Any, dimensions: int) -> np.ndarray:
+    """The first principal components, as many as there are up to `dimensions`."""
+    k = min(dimensions, X.shape[1] if hasattr(X, "shape") else len(X[0]), len(X) if not sp.issparse(X) else X.shape[0])
+    if sp.issparse(X) and k < X.shape[1]:
+        return TruncatedSVD(k, random_state=0).fit_transform(X)
+    return PCA(k, random_state=0).fit_transform(X.toarray() if sp.issparse(X) else np.asarray(X))
+
+
+def spread_out(middles: np.ndarray, lengths: list[int]) -> np.ndarray:
+    """Places in points for names of so many letters: above their class, at least a line apart from one another."""
+    half = np.column_stack((3.5 * np.array(lengths) + 2.0, np.full(len(lengths), 6.5)))
+    home = middles + [0.0, 9.0]
+    at = home.copy()
+    for _ in range(300):
+        gap = at[:, None, :] - at[None, :, :]
+        room = half[:, None, :] + half[None, :, :]
+        overlap = room - np.abs(gap)
+        over = (overlap > 0).all(axis=2)
+        np.fill_diagonal(over, False)
+        if not over.any():
+            break
+        # Each pair is moved apart along the axis that needs the smaller shift.
+        along = np.argmin(overlap, axis=2)[:, :, None] == np.arange(2)
+        order = np.sign(np.arange(len(at))[:, None] - np.arange(len(at)))[:, :, None]
+        away = np.where(gap == 0, order, np.sign(gap))
+        at += 0.3 * (over[:, :, None] * along * overlap * away).sum(axis=1)
+        at += 0.01 * (home - at)
+    return at

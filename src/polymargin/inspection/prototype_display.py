@@ -1,0 +1,159 @@
+"""Class prototypes and their mean in the plane, figures 1 to 3 of the scatter paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _core, kernels
+from ..fitting.resources import threads
+from .displays import MOST_POINTS, classes_of_support, colors, panels
+from .sensitivity import best_of, dense, has_prototypes, own_weights
+
+
+class PrototypeDisplay:
+    r"""Rows, class prototypes and their mean in the plane.
+
+    The prototype of a class is the weighted mean of its support vectors in the kernel's space. With the linear kernel
+    and two features that space is the plane itself. Else the picture is the projection onto the plane through the
+    prototypes' mean in which the prototypes differ most: with :math:`m_c` the prototypes and :math:`v_k` an
+    eigenvector, of eigenvalue :math:`\lambda_k`, of the matrix of :math:`\langle m_b - \bar m, m_c - \bar m \rangle`,
+    coordinate k of a row is
+
+    .. math:: \frac{1}{\sqrt{\lambda_k}} \sum_c v_{kc} \langle m_c - \bar m, \phi(x) - \bar m \rangle
+
+    Parameters
+    ----------
+    points, labels : ndarray of shape (n, 2) and (n,)
+        Rows in the plane and their classes' numbers.
+    support, support_labels : ndarray of shape (n_SV, 2) and (n_SV,)
+        The same for the support vectors.
+    prototypes : ndarray of shape (n_classes, 2)
+        Prototypes; a class without support vectors has NaN.
+    classes : ndarray of shape (n_classes,)
+        Names of the classes.
+
+    Attributes
+    ----------
+    figure_, ax_ : Figure, Axes
+        Where the picture is.
+    points_, support_, prototypes_, mean_ : PathCollection
+        Dots of the rows, circles around support vectors, squares of the prototypes, the cross of their mean.
+    arrows_ : list of Annotation
+        From the mean to the prototypes.
+    """
+
+    def __init__(
+        self, points: Any, labels: Any, support: Any, support_labels: Any, prototypes: Any, classes: Any
+    ) -> None:
+        self.points, self.labels = points, labels
+        self.support, self.support_labels = support, support_labels
+        self.prototypes, self.classes = prototypes, classes
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> PrototypeDisplay:
+        """Project rows, support vectors and prototypes of a fitted machine; of many rows some are drawn."""
+        estimator = best_of(estimator)
+        if isinstance(estimator, Pipeline):
+            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            estimator = estimator[-1]
+        check_is_fitted(estimator)
+        if estimator.kernel == "precomputed":
+            raise ValueError(
+                'expected a kernel of rows for PrototypeDisplay, got kernel="precomputed"; '
+                "the plane is computed from kernel values between support vectors, which are not kept"
+            )
+        if not has_prototypes(estimator):
+            raise ValueError(
+                f"expected a machine with class prototypes for PrototypeDisplay, got {type(estimator).__name__}, "
+                f"whose binary machines have none; use JointSVC"
+            )
+        X = estimator._rows(X)
+        step = -(-X.shape[0] // MOST_POINTS)
+        X, labels = X[::step], np.searchsorted(estimator.classes_, np.asarray(y))[::step]
+        own = classes_of_support(estimator)
+        P = mean_weights(estimator, own)
+        if estimator.kernel == "linear" and X.shape[1] == 2:
+            Z = dense(estimator.support_vectors_)
+            points, support, prototypes = dense(X), Z, P @ Z
+        else:
+            points, support, prototypes = project(estimator, P, X)
+        prototypes[P.sum(axis=1) == 0] = np.nan
+        return cls(points, labels, support, own, prototypes, estimator.classes_).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> PrototypeDisplay:
+        """Draw the picture."""
+        self.figure_, (self.ax_,) = panels(ax, 1, (5.4, 4.8))
+        ax, color = self.ax_, colors(len(self.classes))
+        self.points_ = ax.scatter(*self.points.T, c=color[self.labels], s=12, alpha=0.6, linewidths=0)
+        self.support_ = ax.scatter(
+            *self.support.T, s=45, facecolors="none", edgecolors=color[self.support_labels], linewidths=0.9
+        )
+        mean = np.nanmean(self.prototypes, axis=0)
+        self.arrows_ = [
+            ax.annotate("", xy=m, xytext=mean, arrowprops=dict(arrowstyle="->", color="0.25"))
+            for m in self.prototypes
+            if np.isfinite(m).all()
+        ]
+        style = dict(edgecolors="black", linewidths=1.2, zorder=3)
+        self.prototypes_ = ax.scatter(*self.prototypes.T, c=color, marker="s", s=80, **style)
+        self.mean_ = ax.scatter(*mean, c="white", marker="X", s=110, **style)
+        if len(self.classes) <= 10:
+            handles = [
+                ax.scatter([], [], color=[c], marker="s", edgecolors="black", label=str(name))
+                for c, name in zip(color, self.classes, strict=True)
+            ]
+            ax.legend(handles=handles, fontsize=8, title="prototypes", loc="upper left", bbox_to_anchor=(1.01, 1.0))
+        else:  # many colors look alike: names beside the squares
+            for m, name in zip(self.prototypes, self.classes, strict=True):
+                if np.isfinite(m).all():
+                    ax.annotate(
+                        str(name), m, xytext=(6, 4), textcoords="offset points", fontsize=9, weight="bold", zorder=4
+                    )
+        ax.set_aspect("equal", adjustable="datalim")
+        return self
+
+
+def mean_weights(model: Any, own: np.ndarray) -> np.ndarray:
+    """The prototypes as weighted means of the support vectors, (n_classes, n_SV); zeros for a class without any."""
+    P = np.zeros((len(model.classes_), len(own)))
+    P[own, np.arange(len(own))] = own_weights(model)
+    total = P.sum(axis=1, keepdims=True)
+    return np.divide(P, total, where=total > 0, out=np.zeros_like(P))
+
+
+def project(model: Any, P: np.ndarray, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, support vectors and prototypes in the plane in which the prototypes differ most."""
+    used = P.sum(axis=1) > 0
+    S = products(model, P, model.support_vectors_)  # <m_c, phi(z)>
+    G = P @ S  # <m_b, m_c>
+    mean = used / max(1, used.sum())
+    # <m_c - mbar, m_b - mbar>
+    C = np.eye(len(P))[used] - mean
+    values, vectors = np.linalg.eigh(C @ G @ C.T)
+    top = np.argsort(-values)[:2]
+    scale = np.sqrt(np.maximum(values[top], 1e-300))
+    axes = (vectors[:, top] / scale).T @ C  # the two directions, as combinations of prototypes
+    axes[values[top] <= 1e-12 * max(values.max(), 1e-300)] = 0  # two classes differ in one direction only
+    center = axes @ G @ mean
+    return tuple(M @ axes.T - center for M in (products(model, P, X), S, G))
+
+
+def products(model: Any, P: np.ndarray, X: Any) -> np.ndarray:
+    """<m_c, phi(x)> for the rows of X, (n, n_classes)."""
+    Z = model.support_vectors_
+    kernel = kernels.record(model.kernel, model.gamma_, model.degree, model.coef0, X, Z)
+    return _core.scores(
+        Z=kernels.as_data(X),
+        SV=kernels.as_data(Z),
+        kernel=kernel,
+        sv_rows=np.arange(Z.shape[0]),
+        segments=np.zeros(0, dtype=np.int64),
+        alpha=P.ravel(),
+        intercept=np.zeros(len(P)),
+        dtype="float64",
+        n_jobs=threads(model.n_jobs),
+    )

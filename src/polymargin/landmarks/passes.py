@@ -1,0 +1,76 @@
+"""Passes over the rows of a landmark machine that are in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..kernels import as_data
+from .choice import Basis
+from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
+
+STEP = 1 << 16  # examples between two looks at the clock; a multiple of the core's tile
+
+
+class HeldRows:
+    """Rows X[rows] with class indices y and strengths, and their landmarks."""
+
+    def __init__(
+        self, X: Any, rows: np.ndarray, y: np.ndarray, strength: np.ndarray, basis: Basis, losses: Losses,
+        memory: float, threads: int, seed: int,
+    ) -> None:  # fmt: skip
+        self.y, self.strength, self.L, self.losses, self.seed = y, strength, basis.L, losses, seed
+        self.core = _core.LandmarkRows(
+            as_data(X), as_data(basis.Z), basis.kernel(basis.Z, X), basis.at,
+            np.ascontiguousarray(rows, dtype=np.int64), y, strength, dtype=basis.dtype, memory=float(memory),
+            n_jobs=threads, **losses.core(),
+        )  # fmt: skip
+
+    def sums(self, W: np.ndarray, s: float, run: Any) -> Point:
+        """P, S, V at W."""
+        U, b = expanded(self.L, W)
+        n, T, m = len(self.y), len(W), len(self.L)
+        curvature = np.zeros(n, dtype=np.float32)
+        total, G, g = np.zeros(3), np.zeros(T * m), np.zeros(T)
+        for at in range(0, n, STEP):
+            if at:
+                run.tell()
+            end = min(at + STEP, n)
+            part = self.core.sums(at, end, U, b, s, curvature[at:end])
+            total += (part["loss"], part["smooth"], part["linear"])
+            G += part["G"]
+            g += part["g"]
+        return point_of(self.L, W, total, G, g, curvature)
+
+    def curved(self, point: Point, s: float, factor: Any = None) -> Curved:
+        """Rows that stand for the curvature at a point: all, or enough of them, the more curved the likelier."""
+        n, m = len(self.y), len(self.L)
+        share = drawn_shares(point.curvature, max(FEWEST, ROWS * m))
+        at = np.flatnonzero(np.random.default_rng(self.seed).random(n, dtype=np.float32) < share)
+        at = at if len(at) else np.arange(min(n, FEWEST))
+        share = np.maximum(share, np.float32(1e-30))
+        K, a = self.core.some(at, *expanded(self.L, point.W), s)
+        return Curved(self.L, K, self.y[at], a, self.strength[at], share[at], self.losses, s, factor)
+
+
+def point_of(
+    L: np.ndarray, W: np.ndarray, total: np.ndarray, G: np.ndarray, g: np.ndarray, curvature: np.ndarray | None = None
+) -> Point:
+    """What sums over all rows say of W: `total` are those of losses, smooth losses and linear parts."""
+    half = 0.5 * float(np.vdot(W, W))
+    V = moments(L, G.reshape(len(W), -1), g)
+    return Point(W, half + total[0], half + total[1], total[2], V, curvature)
+
+
+def drawn_shares(weight: np.ndarray, most: int) -> np.ndarray:
+    """Probabilities that follow the weights, with about the sum `most`, at most 1."""
+    total = float(weight.sum(dtype=np.float64))
+    if len(weight) <= most or not total > 0:
+        return np.ones(len(weight), dtype=np.float32)
+    share = np.minimum(weight * (most / total), 1.0)
+    cut, free = most - float(share.sum(dtype=np.float64)), float(share[share < 1].sum(dtype=np.float64))
+    if free > 0.01 * cut:  # what was cut off goes to the others
+        share = np.minimum(share * (1 + cut / free), 1.0)
+    return share.astype(np.float32)

@@ -1,0 +1,152 @@
+"""Rows that come in blocks: from files, from chunks, or from the workers of a cluster.
+
+A sample of the rows, in memory, chooses the landmarks, trains the start and stands for the curvature of all; what the
+losses and slopes of all rows are, passes over the source tell. A row is in the sample by its number, whatever block or
+partition it comes in, and sums over blocks depend on these only by rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from .. import _core, kernels
+from ..core_vectors.search import Block, Rows, hashed, joined
+from .choice import Basis
+from .newton import Curved, Losses, Point, expanded
+from .passes import HeldRows, point_of
+from .training import Fit, Task, finish_from, train
+
+SAMPLE = 100_000  # rows, if they are no more than a quarter of the memory
+CURVED, WIDEST = 16, 0.5  # curved rows per landmark that the sample shall have, and the s that is large enough
+
+
+class Quiet:
+    """A run without limits."""
+
+    def tell(self) -> None:
+        pass
+
+
+QUIET = Quiet()
+
+
+@dataclass
+class Form:
+    """What a block's sums are made with, plain enough to travel."""
+
+    kernel: Any
+    gamma: Any
+    degree: int
+    coef0: float
+    losses: Losses
+    C: float
+    dtype: str
+    Z: Any = None
+    at: np.ndarray | Any = None
+    threads: int = 1
+
+    def record(self, A: Any, B: Any) -> dict[str, Any]:
+        return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B, False)
+
+
+@dataclass
+class Draw:
+    """The rows of a block whose numbers are in the sample."""
+
+    form: Form
+    share: float
+    seed: int
+
+    def __call__(self, block: Block) -> Rows:
+        index = np.arange(block.first, block.first + len(block.y))
+        return Rows.of(block, np.flatnonzero(hashed(index, self.seed) < self.share))
+
+    def merged(self, a: Rows, b: Rows) -> Rows:
+        return joined([a, b])
+
+
+@dataclass
+class Sums:
+    """Loss, smooth loss and linear part; G and g; rows and kernel values."""
+
+    total: np.ndarray
+    G: np.ndarray
+    g: np.ndarray
+    n: int
+
+
+@dataclass
+class BlockSums:
+    """The sums of a block at the coefficients U and b."""
+
+    form: Form
+    U: np.ndarray
+    b: np.ndarray
+    s: float
+
+    def __call__(self, block: Block) -> Sums:
+        f, n = self.form, len(block.y)
+        strength = np.full(n, f.C) if block.weight is None else f.C * block.weight
+        core = _core.LandmarkRows(
+            kernels.as_data(block.X), kernels.as_data(f.Z), f.record(f.Z, block.X), f.at, np.arange(n), block.y,
+            strength, dtype=f.dtype, memory=1e6, n_jobs=f.threads, **f.losses.core(),
+        )  # fmt: skip
+        part = core.sums(0, n, self.U, self.b, self.s, np.zeros(n, dtype=np.float32))
+        return Sums(np.array([part["loss"], part["smooth"], part["linear"]]), part["G"], part["g"], n)
+
+    def merged(self, a: Sums, b: Sums) -> Sums:
+        return Sums(a.total + b.total, a.G + b.G, a.g + b.g, a.n + b.n)
+
+
+class SourceRows:
+    """All rows of a source, as Newton steps see them; the sample has the curvature."""
+
+    def __init__(self, source: Any, form: Form, basis: Basis, sample: HeldRows) -> None:
+        self.source, self.form, self.L, self.sample = source, replace(form, Z=basis.Z, at=basis.at), basis.L, sample
+        self.evaluations = 0
+
+    def sums(self, W: np.ndarray, s: float, run: Any) -> Point:
+        function = BlockSums(self.form, *expanded(self.L, W), s)
+        found: list[Sums] = []
+        for part in self.source.map(function):
+            found = [function.merged(found[0], part)] if found else [part]
+            run.tell()
+        self.evaluations += found[0].n * len(self.L)
+        return point_of(self.L, W, found[0].total, found[0].G, found[0].g)
+
+    def curved(self, point: Point, s: float, factor: Any = None) -> Curved:
+        """By the sample; where too few of its rows are within s of a kink, those within more, as dense as these."""
+        wide = s
+        while True:
+            there = self.sample.sums(point.W, wide, QUIET)
+            w = there.curvature.astype(np.float64)
+            if wide >= WIDEST or w.sum() ** 2 >= CURVED * (len(self.L) + 1) * (w**2).sum():
+                found = self.sample.curved(there, wide, factor)
+                found.s = s  # the stage that it serves
+                return found
+            wide = min(2 * wide, WIDEST)
+
+
+def train_source(task: Task, source: Any, n: int, width: float, form: Form, how: Any, n_landmarks: Any) -> Fit:
+    """The task, whose rows are still missing, on all n rows of a source; `width` is a row's bytes."""
+    most = int(min(SAMPLE, max(task.limits.memory / 4 / width, 4096)))
+    draw = Draw(form, most / n, task.limits.seed)
+    parts = [rows for rows in source.map(draw) if len(rows)]
+    rows = reduce(draw.merged, parts)
+    rows = rows[np.argsort(rows.index)]
+    task.X, task.rows, task.y = rows.X, np.arange(len(rows)), rows.y
+    scale = 1.0 if len(rows) == n else n / len(rows)
+    task.weight, task.numbers, task.sampled = rows.weight * scale, rows.index, len(rows) < n
+    fit = train(task, how, n_landmarks)
+    if fit.signalled or len(rows) == n:
+        return fit
+    strength, memory = task.f.C * task.weight, task.limits.memory / 2
+    sample = HeldRows(
+        task.X, task.rows, task.y, strength, fit.basis, task.losses, memory, task.limits.threads, task.limits.seed
+    )  # fmt: skip
+    finish_from(task, fit, SourceRows(source, form, fit.basis, sample))
+    return fit

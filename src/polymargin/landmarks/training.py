@@ -1,0 +1,261 @@
+"""From rows to weights: how many landmarks, fewer rows first, then all.
+
+A fit on many rows begins with an eighth of them, and that with an eighth of its own. Its weights are a statistical
+error away from those of all rows, so the last and costly level needs few passes. The same holds for landmarks: the
+first half of them, with their weights, begins a fit with all.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..fitting.examples import Examples
+from ..fitting.limits import Limits
+from ..kernels import as_data
+from ..kernels import record as kernel_record
+from ..training.problem import Formulation
+from ..training.solve import solve
+from .choice import FEWEST, POOL, Basis, Choice, candidates, marks, taken
+from .newton import Losses, Newton, expanded
+from .passes import HeldRows
+
+LINEAR = kernel_record("linear", None, 1, 0.0)
+SMALL = 4096  # rows up to which a problem is solved exactly, by the engine of JointSVC on explicit features
+STEPS = 1000  # of the engine that a pass counts for
+ALL = 2048  # rows up to which all are landmarks
+MOST = 4096  # landmarks that "auto" goes up to
+LEVEL, LEAST = 8, 4096  # how levels grow, and the smallest
+LEAST_OF_LANDMARKS = 32  # rows per landmark of the smallest level
+ROUGH = 1e-2  # gap of all levels but the last
+HELD_OUT = 20_000  # rows that compare numbers of landmarks, at most
+RACE = (20_000, 100_000)  # rows that train for it, at least and at most; an eighth of all between
+RACE_TOL = 3e-2  # their gap: accuracy settles long before it
+
+
+@dataclass
+class Task:
+    """A fit: rows, and everything but the landmarks."""
+
+    f: Formulation
+    limits: Limits
+    X: Any
+    rows: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    n_classes: int
+    kernel: Any  # (A, B) -> record
+    given: bool  # a precomputed kernel
+    dtype: str
+    sampled: bool = False  # the rows are a sample of more: a start is wanted, not a solution
+    numbers: np.ndarray | None = None  # of these rows among all
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.losses = Losses.of(self.f.machine, self.f.loss, self.n_classes)
+
+
+@dataclass
+class Fit:
+    """Where a fit stands."""
+
+    basis: Basis | Any = None
+    W: np.ndarray | Any = None
+    primal: float = np.inf
+    dual: float = -np.inf
+    gap: float = np.inf
+    status: str = "solved"
+    signalled: bool = False
+    n_iter: int = 0
+    evaluations: int = 0
+    s: float | None = None
+    trained: int = 0  # rows that W comes from
+
+
+def pool_of(task: Task, how: str, most: int) -> tuple[Choice, np.ndarray]:
+    """A choice of landmarks, and the used rows that it chooses from."""
+    rng = np.random.default_rng(task.limits.seed)
+    mark = rng.random(len(task.y)) if task.given else marks(task.X, task.rows, task.limits.seed)
+    some = candidates(task.y, task.weight, mark, min(len(task.y), max(FEWEST, POOL * most)))
+    rows = np.ascontiguousarray(task.rows[some], dtype=np.int64)
+    X, every = (task.X, rows) if task.given else (taken(task.X, rows), np.arange(len(rows)))
+    data, record = as_data(X), task.kernel(X, X)
+
+    def values(i: int) -> np.ndarray:
+        return _core.kernel_block(data, data, record, every, every[[i]], "float64", 1).ravel()
+
+    diagonal = np.maximum(_core.diagonal(data, record, every, "float64"), 0.0)
+    return Choice(how, len(rows), values, diagonal, rng), some
+
+
+def train(task: Task, how: Any, n_landmarks: Any) -> Fit:
+    """Weights for landmarks that are given (a Basis) or chosen; Ctrl-C leaves what there is."""
+    fit = Fit()
+    try:
+        if isinstance(how, Basis):
+            fit.basis = how
+        else:
+            n = len(task.y)
+            many = n if n <= ALL else min(MOST, n)
+            choice, some = pool_of(task, how, min(n, many // 2 if n_landmarks == "auto" else n_landmarks))
+            Z = task.X if task.given else taken(task.X, task.rows[some])
+            at = task.rows[some] if task.given else np.arange(len(some))
+            fit.basis = Basis(Z, task.kernel, task.dtype, None if task.given else task.rows[some])
+            if n_landmarks == "auto" and n > ALL:
+                race(task, fit, choice, at)
+            else:
+                m = n if n_landmarks == "auto" else min(n_landmarks, n)
+                fit.basis.grow(at[m_chosen(choice, m)])
+        finish(task, fit)
+    except KeyboardInterrupt:
+        if fit.basis is None or not len(fit.basis.at):
+            raise
+        fit.status, fit.signalled = "interrupted", True
+    if fit.W is None:
+        fit.W = np.zeros((task.n_classes, len(fit.basis.at) + 1))
+    return fit
+
+
+def m_chosen(choice: Choice, m: int) -> np.ndarray:
+    return np.asarray(choice.grow(m), dtype=np.int64)
+
+
+def finish(task: Task, fit: Fit) -> None:
+    """All rows: exactly where they are few, else level by level."""
+    n, m = len(task.y), len(fit.basis.at)
+    if n <= SMALL and not task.sampled:
+        return exact(task, fit)
+    order = np.random.default_rng(task.limits.seed).permutation(n)
+    for size in levels(n, m, fit.trained)[:-1]:
+        descend(task, fit, order[:size])
+        if fit.signalled:
+            return
+    descend(task, fit, None)
+
+
+def levels(n: int, m: int, trained: int) -> list[int]:
+    """How many rows after how many: each some times the last, from more than a fit was trained on already up to n."""
+    sizes = [n]
+    while sizes[0] // LEVEL >= max(LEAST, LEAST_OF_LANDMARKS * m, LEVEL * trained // 2):
+        sizes.insert(0, sizes[0] // LEVEL)
+    return sizes
+
+
+def descend(task: Task, fit: Fit, part: np.ndarray | None, rough: float = ROUGH) -> None:
+    """Newton steps on all rows, or on a part that stands for them, from where the fit is."""
+    n, m = len(task.y), len(fit.basis.at)
+    every = part is None
+    part = np.arange(n) if part is None else np.sort(part)
+    strength = task.f.C * task.weight[part]
+    if not every:
+        strength *= task.weight.sum() / task.weight[part].sum()
+    rows = HeldRows(
+        task.X,
+        task.rows[part],
+        task.y[part],
+        strength,
+        fit.basis,
+        task.losses,
+        task.limits.memory,
+        task.limits.threads,
+        task.limits.seed,
+    )
+    start = np.zeros((task.n_classes, m + 1))
+    if fit.W is not None:  # landmarks that are new begin with nothing
+        start[:, : fit.W.shape[1] - 1], start[:, -1] = fit.W[:, :-1], fit.W[:, -1]
+    tol = task.limits.tol if every and not task.sampled else max(task.limits.tol, rough)
+    run = stepped(task, fit, rows, start, tol)
+    fit.trained, fit.evaluations = len(part), fit.evaluations + int(rows.core.evaluations)
+    if every:
+        fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
+
+
+def stepped(task: Task, fit: Fit, rows: Any, start: np.ndarray, tol: float) -> Newton:
+    """Newton steps from a start, under the limits that are left."""
+    run = Newton(
+        task.losses, tol, task.limits.max_iter, task.limits.deadline, task.limits.progress, task.began, fit.n_iter
+    )
+    run.s = fit.s or run.s
+    run.run(rows, start)
+    fit.n_iter, fit.s = run.n_iter, run.s
+    fit.status, fit.signalled = run.status, run.signalled
+    fit.W = run.best.W if run.best is not None else start
+    return run
+
+
+def finish_from(task: Task, fit: Fit, rows: Any) -> None:
+    """All rows of a source, from a fit on a sample of them."""
+    fit.primal, fit.dual, fit.gap = np.inf, -np.inf, np.inf
+    try:
+        run = stepped(task, fit, rows, fit.W, task.limits.tol)
+        fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
+    except KeyboardInterrupt:
+        fit.status, fit.signalled = "interrupted", True
+    fit.evaluations += rows.evaluations
+
+
+def exact(task: Task, fit: Fit) -> None:
+    """Few rows: the engine of the joint machines on explicit features, to a violation far below tol."""
+    phi = np.ascontiguousarray(fit.basis.features(task.X, task.rows, 1).T)
+    n, limits = len(task.y), task.limits
+    e = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR)
+    s = solve(task.f, e, replace(limits, tol=min(1e-6, 0.1 * limits.tol), max_iter=STEPS * limits.max_iter))
+    B = s.B
+    if B is None:
+        B = -np.ones((task.n_classes, n)) / task.n_classes
+        B[task.y, np.arange(n)] += 1
+        B *= s.alpha
+    fit.W = np.column_stack([B @ phi, B.sum(axis=1)])
+    fit.primal, fit.dual, fit.gap = s.primal_objective, s.dual_objective, s.duality_gap
+    fit.status, fit.signalled, fit.n_iter = s.status, s.signalled, fit.n_iter + -(-s.n_iter // STEPS)
+    fit.evaluations += phi.size
+    if fit.gap <= task.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
+        fit.status = "solved"
+
+
+def race(task: Task, fit: Fit, choice: Choice, at: np.ndarray) -> None:
+    """How many landmarks: twice as many until rows that were held out gain nothing from it beyond their noise."""
+    n, rng = len(task.y), np.random.default_rng(task.limits.seed + 1)
+    order = rng.permutation(n)
+    held = min(n // 5, HELD_OUT)
+    out, part = order[:held], order[held : held + int(np.clip(n // 8, *RACE))]
+    limit, right = task.limits.deadline, None
+    m = 128 if n > RACE[0] else 512
+    while True:
+        begin = time.monotonic()
+        basis, W = fit.basis, fit.W
+        grown = replace(basis)
+        grown.grow(at[m_chosen(choice, m)])
+        if len(grown.at) == len(basis.at):
+            return
+        fit.basis = grown
+        for size in levels(len(part), len(grown.at), fit.trained):
+            descend(task, fit, part[:size], RACE_TOL)
+            if fit.status in ("interrupted", "time_limit", "max_iter") or fit.signalled:
+                return
+        now = hits(task, fit, out)
+        if right is not None:
+            won, lost = np.count_nonzero(now & ~right), np.count_nonzero(right & ~now)
+            if won - lost <= np.sqrt(won + lost):
+                fit.basis, fit.W = basis, W
+                return
+        right, seconds = now, time.monotonic() - begin
+        # All rows at the next number take some times as long as this round.
+        if 2 * m > min(MOST, n) or time.monotonic() + 12 * seconds > limit:
+            return
+        m *= 2
+
+
+def hits(task: Task, fit: Fit, part: np.ndarray) -> np.ndarray:
+    """Which of some rows are classified right."""
+    basis, right = fit.basis, np.zeros(len(part), dtype=bool)
+    U, b = expanded(basis.L, fit.W)
+    for first in range(0, len(part), 4096):
+        some = part[first : first + 4096]
+        K = basis.values(task.X, task.rows[some], task.limits.threads)
+        right[first : first + 4096] = (U.reshape(len(b), -1) @ K + b[:, None]).argmax(axis=0) == task.y[some]
+    return right

@@ -1,0 +1,389 @@
+"""Fitted models as graphs of plain ONNX operators: scalers, kernels, decision rules, the map for new rows.
+
+Every function adds nodes to a graph and returns the name of their result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from ..auto.classifier import AutoSVC
+from ..auto.probabilities import MOST_ODDS
+from ..auto.tables import ColumnEncoder
+from ..fitting.parameters import quoted
+from ..inspection.sensitivity import dense
+from ..manifold.isomap import SupervisedIsomap
+from ..smoothing.grnn import GRNNRegressor
+from ..structured.classifier import StructuredSVC
+from ..training.decisions import Decision
+from ..training.pair_codes import all_pairs
+from ..training.prototypes import PrototypeClassifier
+
+LARGEST_FILE = 1 << 31  # bytes: what one ONNX file can hold
+MODELS = (PrototypeClassifier, StructuredSVC, AutoSVC, GRNNRegressor, SupervisedIsomap)
+MODEL_NAMES = (
+    "JointSVC, CoreVectorSVC, LandmarkSVC, PairwiseSVC, OneVsRestSVC, OutputCodeSVC, StructuredSVC, AutoSVC, "
+    "GRNNRegressor or SupervisedIsomap"
+)
+SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")
+
+
+class Graph:
+    """Nodes and constants that are added one by one; every function returns the name of its result."""
+
+    def __init__(self, double: bool) -> None:
+        from onnx import helper, numpy_helper
+
+        self.helper, self.numpy_helper = helper, numpy_helper
+        self.dtype = np.float64 if double else np.float32
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def op(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        output = output or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.helper.make_node(kind, list(inputs), [output], **attributes))
+        return output
+
+    def op2(self, kind: str, *inputs: str, **attributes: Any) -> tuple[str, str]:
+        """An operator with two results."""
+        names = f"{kind.lower()}_{len(self.nodes)}", f"{kind.lower()}_{len(self.nodes)}_second"
+        self.nodes.append(self.helper.make_node(kind, list(inputs), list(names), **attributes))
+        return names
+
+    def constant(self, value: Any, dtype: Any = None) -> str:
+        array = np.array(value, dtype=dtype or self.dtype, order="C")
+        self.constants.append(self.numpy_helper.from_array(array, f"constant_{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def reduce(self, kind: str, x: str, axis: int = -1, keep: bool = True) -> str:
+        """ReduceSum, ReduceMax, ... over one axis."""
+        return self.op(kind, x, self.constant([axis], np.int64), keepdims=int(keep))
+
+    def row_sums(self, x: str) -> str:
+        return self.reduce("ReduceSum", x)
+
+    def number(self, x: str) -> str:
+        """Booleans as 0 and 1."""
+        return self.op("Cast", x, to=self.helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)))
+
+
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline that do something, or the model alone."""
+    if not isinstance(model, Pipeline):
+        return [model]
+    return [step for _, step in model.steps if step not in (None, "passthrough")]
+
+
+def outputs(graph: Graph, model: Any, x: str) -> dict[str, str]:
+    """What a model, or a pipeline that ends in one, gives for the rows x: names of outputs, and of their tensors."""
+    *before, last = steps_of(model)
+    for step in before:
+        x = transform(graph, step, x)
+    if not isinstance(last, MODELS):
+        raise ValueError(f"to_onnx: expected {MODEL_NAMES}, got {type(last).__name__}")
+    if isinstance(last, GRNNRegressor):
+        return {"prediction": smooth(graph, last, x)}
+    if isinstance(last, SupervisedIsomap):
+        return {"embedding": smooth(graph, last.grnn_, x)}
+    machine = last.machine_ if isinstance(last, AutoSVC) else last
+    x = encode(graph, last.encoder_, x) if isinstance(last, AutoSVC) else x
+    F = machine_scores(graph, machine, x)
+    scores, winner = decide(graph, machine, F)
+    found = {"label": graph.op("Gather", labels(graph, machine.classes_), winner, axis=0), "scores": scores}
+    if isinstance(last, AutoSVC):
+        found["probabilities"] = probabilities(graph, last, F, scores, winner)
+    return found
+
+
+def declared(graph: Graph, model: Any) -> dict[str, tuple[np.dtype, list[int]]]:
+    """Types of the outputs, and their shapes behind the number of rows."""
+    last, number = steps_of(model)[-1], np.dtype(graph.dtype)
+    if isinstance(last, GRNNRegressor):
+        return {"prediction": (number, [] if last._one_output else [last._y.shape[1]])}
+    if isinstance(last, SupervisedIsomap):
+        return {"embedding": (number, [last.n_components_])}
+    T = len(last.classes_)
+    found = {"label": (label_type(last.classes_), []), "scores": (number, [T] if T > 2 else [])}
+    return found | ({"probabilities": (number, [T])} if isinstance(last, AutoSVC) else {})
+
+
+def transform(graph: Graph, step: Any, x: str) -> str:
+    """A step before the last: scalers of scikit-learn, columns of a table that are numbers, coordinates in a plane."""
+    op, constant = graph.op, graph.constant
+    if isinstance(step, SupervisedIsomap):
+        return smooth(graph, step.grnn_, x)
+    if isinstance(step, ColumnEncoder):
+        return encode(graph, step, x)
+    if isinstance(step, StandardScaler):
+        x = op("Sub", x, constant(step.mean_)) if step.with_mean else x
+        return op("Div", x, constant(step.scale_)) if step.with_std else x
+    if isinstance(step, MinMaxScaler):
+        x = op("Add", op("Mul", x, constant(step.scale_)), constant(step.min_))
+        low, high = step.feature_range
+        return op("Clip", x, constant(low), constant(high)) if step.clip else x
+    if isinstance(step, MaxAbsScaler):
+        x = op("Div", x, constant(step.scale_))
+        return op("Clip", x, constant(-1), constant(1)) if getattr(step, "clip", False) else x
+    raise ValueError(
+        f"expected the steps before the machine to be among {quoted(SCALERS)}, got "
+        f"{type(step).__name__}; for other steps call polymargin.onnx.register() and use skl2onnx"
+    )
+
+
+def encode(graph: Graph, encoder: ColumnEncoder, x: str) -> str:
+    """ColumnEncoder for columns that are all numbers: gaps to medians, scales, and where the gaps were."""
+    op, constant = graph.op, graph.constant
+    if len(encoder.numeric_) < encoder.n_features_in_:
+        raise ValueError(
+            "to_onnx: expected columns of numbers only, got columns of words; turn them into numbers before fit"
+        )
+    empty = op("IsNaN", x)
+    numbers = op("Where", empty, constant(encoder.median_), x)
+    numbers = op("Div", op("Sub", numbers, constant(encoder.mean_)), constant(encoder.scale_))
+    if len(encoder.gaps_) == 0:
+        return numbers
+    flags = op("Gather", graph.number(empty), constant(encoder.gaps_, np.int64), axis=1)
+    return op("Concat", numbers, flags, axis=1)
+
+
+def squared_distances(graph: Graph, x: str, Z: np.ndarray, root: Any = 1.0) -> str:
+    """|root (x - z)|^2 for all rows z, (n, n_Z)."""
+    # |x|^2 - 2 <x, z> + |z|^2 around a common origin, so that little cancels.
+    op, constant = graph.op, graph.constant
+    origin = Z.mean(axis=0) if len(Z) else np.zeros(Z.shape[1])
+    root = root * np.ones(Z.shape[1])
+    Z = (Z - origin) * root
+    x = op("Mul", op("Sub", x, constant(origin)), constant(root))
+    distance = op("Add", op("MatMul", x, constant(-2 * Z.T)), constant(np.square(Z).sum(axis=1)))
+    return op("Max", op("Add", distance, graph.row_sums(op("Mul", x, x))), constant(0))
+
+
+def smooth(graph: Graph, grnn: GRNNRegressor, x: str) -> str:
+    """sum_j w_j g_j z_j / sum_j w_j g_j, g_j = exp(ln 2 (d_min^2 - d_j^2) / spread^2): at least one g_j is 1."""
+    op, constant = graph.op, graph.constant
+    Z = dense(grnn._X).astype(np.float64)
+    d2 = whole = squared_distances(graph, x, Z)
+    rate = math.log(2) / grnn.spread_**2
+    if grnn.n_neighbors is not None and grnn.n_neighbors < len(Z):
+        if np.any(grnn._weight != 1):
+            raise ValueError("to_onnx: expected n_neighbors=None, or rows of weight 1, got n_neighbors and weights")
+        d2, near = graph.op2("TopK", d2, constant([grnn.n_neighbors], np.int64), axis=1, largest=0)
+        g = closeness(graph, d2, rate)
+        terms = op("Mul", op("Unsqueeze", g, constant([2], np.int64)), op("Gather", constant(grnn._y), near, axis=0))
+        z = op("Div", graph.reduce("ReduceSum", terms, 1, keep=False), graph.row_sums(g))
+    else:
+        g = op("Mul", closeness(graph, d2, rate), constant(grnn._weight))
+        z = op("Div", op("MatMul", g, constant(grnn._y)), graph.row_sums(g))
+    if grnn.interpolate:
+        _, index = np.unique(Z, axis=0, return_inverse=True)
+        index, weight = index.ravel(), grnn._weight
+        means = np.array([np.bincount(index, weight * column) / np.bincount(index, weight) for column in grnn._y.T])
+        nearest = op("ArgMin", whole, axis=1, keepdims=0)
+        apart = op("Abs", op("Sub", x, op("Gather", constant(Z), nearest, axis=0)))
+        equal = op("Equal", graph.reduce("ReduceMax", apart), constant(0))
+        z = op("Where", equal, op("Gather", constant(means.T[index]), nearest, axis=0), z)
+    return column(graph, z, 0) if grnn._one_output else z
+
+
+def closeness(graph: Graph, d2: str, rate: float) -> str:
+    """exp(rate (d_min^2 - d^2))"""
+    above = graph.op("Sub", graph.reduce("ReduceMin", d2), d2)
+    return graph.op("Exp", graph.op("Mul", above, graph.constant(rate)))
+
+
+def probabilities(graph: Graph, model: AutoSVC, F: str, scores: str, winner: str) -> str:
+    """As `probabilities.probabilities`."""
+    op, constant, T = graph.op, graph.constant, len(model.classes_)
+    if T == 2:
+        half = op("Mul", op("Unsqueeze", scores, constant([1], np.int64)), constant([[-0.5, 0.5]]))
+        return op("Softmax", op("Div", half, constant(model.margins_[0] * model.temperature_)), axis=1)
+    decision = model.machine_._decision()
+    if decision.pairs is None:
+        return op("Softmax", op("Div", scores, constant(model.margins_[0] * model.temperature_)), axis=1)
+    F = op("Div", F, constant(model.margins_))
+    code = decision.code.T
+    odds = op("Max", op("Min", op("Div", F, constant(model.temperature_)), constant(MOST_ODDS)), constant(-MOST_ODDS))
+    below = both(graph, lambda v: op("Exp", v), odds, code)
+    S = op("Neg", op("Log", op("Add", below, constant(1))))
+    rest = both(graph, lambda v: softplus(graph, v), op("Mul", F, constant(2)), code)
+    S = op("Sub", S, op("Mul", rest, constant(model.evidence_weight_)))
+    top = op("Add", graph.reduce("ReduceMax", S), constant(1e-9))
+    S = op("Where", one_hot(graph, winner, T), op("Max", S, top), S)
+    return op("Softmax", S, axis=1)
+
+
+def both(graph: Graph, function: Callable[[str], str], v: str, code: np.ndarray) -> str:
+    """Sums over the pairs of each class: function(-v) where it comes first, function(v) where it comes second."""
+    parts = [(graph.op("Neg", v), 1), (v, -1)]
+    return graph.op("Add", *(graph.op("MatMul", function(x), graph.constant(code == s)) for x, s in parts))
+
+
+def softplus(graph: Graph, v: str) -> str:
+    """ln(1 + e^v); the operator of that name is not available for float64 everywhere."""
+    op, constant = graph.op, graph.constant
+    rest = op("Log", op("Add", op("Exp", op("Neg", op("Abs", v))), constant(1)))
+    return op("Add", op("Max", v, constant(0)), rest)
+
+
+def one_hot(graph: Graph, winner: str, T: int) -> str:
+    """Whether a class is the winner, (n, T)."""
+    winner = graph.op("Unsqueeze", winner, graph.constant([1], np.int64))
+    return graph.op("Equal", winner, graph.constant(np.arange(T), np.int64))
+
+
+def machine_scores(graph: Graph, machine: Any, x: str) -> str:
+    """sum_i B[c, i] k(x_i, x) + b_c for all scores c of a machine, (n, n_scores)."""
+    if isinstance(machine, StructuredSVC):
+        if machine.joint_map is not None:
+            raise ValueError(
+                "to_onnx: expected joint_map=None, got a joint_map; Python functions have no graph of operators"
+            )
+        return graph.op(
+            "Add", graph.op("MatMul", x, graph.constant(machine.coef_.T)), graph.constant(machine.intercept_)
+        )
+    x = unit_rows(graph, x) if getattr(machine, "normalize", False) else x
+    n_scores, n_vectors = machine.dual_coef_.shape
+    if graph.dtype().itemsize * n_vectors * (n_scores + machine.n_features_in_) > LARGEST_FILE:
+        raise ValueError(
+            f"to_onnx: expected a model of less than {LARGEST_FILE >> 30} GB, got {n_vectors} support vectors with "
+            f"{machine.n_features_in_} features and {n_scores} scores; use save_model"
+        )
+    if machine.kernel == "linear":
+        return linear_scores(graph, machine, x)
+    K, B = kernel_values(graph, machine, x), graph.constant(dense(machine.dual_coef_).T)
+    return graph.op("Add", graph.op("MatMul", K, B), graph.constant(machine.intercept_))
+
+
+def linear_scores(graph: Graph, machine: Any, x: str) -> str:
+    W, b = graph.constant(machine.coef_.T), graph.constant(machine.intercept_)
+    return graph.op("Add", graph.op("MatMul", x, W), b)
+
+
+def kernel_values(graph: Graph, machine: Any, x: str) -> str:
+    """k(x, z) for all support vectors z, (n, n_SV)."""
+    op, constant, gamma = graph.op, graph.constant, machine.gamma_
+    if machine.kernel == "precomputed":
+        return op("Gather", x, constant(machine.support_, np.int64), axis=1)
+    if callable(machine.kernel):
+        raise ValueError(
+            "to_onnx: expected a kernel by name, got a callable; a Python function has no graph of operators"
+        )
+    Z = dense(machine.support_vectors_)
+    if machine.kernel == "rbf":
+        return op("Exp", op("Neg", squared_distances(graph, x, Z, np.sqrt(gamma))))
+    if machine.kernel == "laplacian":
+        x = op("Unsqueeze", x, constant([1], np.int64))
+        distance = graph.reduce("ReduceSum", op("Abs", op("Sub", x, constant(Z))), keep=False)
+        return op("Exp", op("Mul", distance, constant(-gamma)))
+    if machine.kernel == "cosine":
+        lengths = np.linalg.norm(Z, axis=1, keepdims=True)
+        Z = np.divide(Z, lengths, where=lengths > 0, out=np.zeros_like(Z))
+        return op("MatMul", unit_rows(graph, x), constant(Z.T))
+    inner = op("Add", op("MatMul", x, constant(gamma * Z.T)), constant(machine.coef0))
+    if machine.kernel == "sigmoid":
+        return op("Tanh", inner)
+    if machine.kernel == "poly":
+        return op("Pow", inner, constant(machine.degree))
+    raise ValueError(f"to_onnx: expected a kernel with a graph of operators, got {machine.kernel!r}; use save_model")
+
+
+def unit_rows(graph: Graph, x: str) -> str:
+    """Rows divided by their length; a row of zeros stays."""
+    op, tiny = graph.op, graph.constant(np.finfo(graph.dtype).tiny)
+    largest = op("Max", graph.reduce("ReduceMax", op("Abs", x)), tiny)
+    x = op("Div", x, largest)  # first to size 1, so that squares neither overflow nor vanish
+    return op("Div", x, op("Max", op("Sqrt", graph.row_sums(op("Mul", x, x))), tiny))
+
+
+def decide(graph: Graph, machine: Any, F: str) -> tuple[str, str]:
+    """The scores of `decision_function`, and the number of the winner; F are the scores of `dual_coef_`."""
+    op, constant, decision = graph.op, graph.constant, machine._decision()
+    if decision.n_classes > 2:
+        S = class_scores(graph, decision, F)
+        return S, op("ArgMax", S, axis=1, keepdims=0)
+    if decision.columns is not None and len(machine.intercept_) == 1:
+        f = op("Mul", column(graph, F, 0), constant(decision.code[1, 0]))
+    else:
+        S = class_scores(graph, decision, F)
+        f = op("Mul", op("Sub", column(graph, S, 1), column(graph, S, 0)), constant(decision.scale))
+    return f, op("Cast", op("Greater", f, constant(0)), to=graph.helper.np_dtype_to_tensor_dtype(np.dtype(np.int64)))
+
+
+def column(graph: Graph, F: str, k: int) -> str:
+    return graph.op("Gather", F, graph.constant(k, np.int64), axis=1)
+
+
+def class_scores(graph: Graph, decision: Decision, F: str) -> str:
+    """Scores of the classes by the rule of a decision."""
+    op, constant = graph.op, graph.constant
+    if decision.rule == "largest":
+        return F
+    if decision.pairs is not None:
+        return pair_scores(graph, decision, F)
+    M = decision.code.astype(float)
+    Mf = op("Mul", op("Unsqueeze", F, constant([1], np.int64)), constant(M))  # (n, T, L)
+    if decision.rule == "exp":
+        return op("Neg", graph.reduce("ReduceLogSumExp", op("Neg", Mf), keep=False))
+    if decision.rule == "hinge":
+        return op("Neg", graph.reduce("ReduceSum", op("Max", op("Sub", constant(1), Mf), constant(0)), keep=False))
+    sign = op("Where", op("Greater", F, constant(0)), constant(1), constant(-1))
+    near = op("Mul", op("Sub", op("MatMul", sign, constant(M.T)), constant(M.shape[1])), constant(0.5))
+    return op("Add", near, bounded(graph, op("MatMul", F, constant(M.T)), 6))
+
+
+def bounded(graph: Graph, s: str, k: float) -> str:
+    """s / (k (|s| + 1))"""
+    op, constant = graph.op, graph.constant
+    return op("Div", s, op("Mul", op("Add", op("Abs", s), constant(1)), constant(k)))
+
+
+def pair_scores(graph: Graph, decision: Decision, F: str) -> str:
+    """Votes of the pairs with a tie-break of less than half a vote; DAG: the winner is raised above the rest."""
+    op, constant, M = graph.op, graph.constant, decision.code.T.astype(float)
+    won = graph.number(op("Greater", F, constant(0)))
+    votes = op("Add", op("MatMul", won, constant(M)), constant((M < 0).sum(axis=0)))
+    S = op("Add", votes, bounded(graph, op("MatMul", F, constant(M)), 3))
+    if decision.rule == "max-wins":
+        return S
+    winner = dag_winner(graph, F, decision.n_classes)
+    here = one_hot(graph, winner, M.shape[1])
+    first = op("Equal", op("ArgMax", S, axis=1, keepdims=0), winner)
+    raised = op("And", here, op("Not", op("Unsqueeze", first, constant([1], np.int64))))
+    above = op("Add", op("Max", graph.reduce("ReduceMax", S), constant(0)), constant(1 / 3))
+    return op("Where", raised, above, S)
+
+
+def dag_winner(graph: Graph, F: str, T: int) -> str:
+    """The first and the last class that are left meet, and the loser leaves, T - 1 times."""
+    op, constant = graph.op, graph.constant
+    number = np.zeros((T, T), dtype=np.int64)
+    number[tuple(all_pairs(T).T)] = np.arange(T * (T - 1) // 2)
+    table, one, axis = constant(number.ravel(), np.int64), constant(1, np.int64), constant([1], np.int64)
+    first = op("ArgMin", op("Mul", F, constant(0)), axis=1, keepdims=0)  # zeros, one per row
+    last = op("Add", first, constant(T - 1, np.int64))
+    for _ in range(T - 1):
+        pair = op("Gather", table, op("Add", op("Mul", first, constant(T, np.int64)), last), axis=0)
+        f = op("Squeeze", op("GatherElements", F, op("Unsqueeze", pair, axis), axis=1), axis)
+        won = op("Greater", f, constant(0))
+        first, last = op("Where", won, first, op("Add", first, one)), op("Where", won, op("Sub", last, one), last)
+    return first
+
+
+def label_type(classes: np.ndarray) -> np.dtype:
+    if classes.dtype.kind in "iu":
+        return np.dtype(np.int64)
+    if classes.dtype.kind in "bf":
+        return np.dtype(bool if classes.dtype.kind == "b" else np.float64)
+    if all(isinstance(c, str) for c in classes):
+        return np.dtype(object)  # ONNX strings
+    raise ValueError(f"expected classes that are numbers or strings, got {classes[:5].tolist()}")
+
+
+def labels(graph: Graph, classes: np.ndarray) -> str:
+    return graph.constant(classes.astype(label_type(classes)), label_type(classes))

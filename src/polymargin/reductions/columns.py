@@ -1,0 +1,82 @@
+"""All columns of a code in one call of the compiled solver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import _core, kernels
+from ..fitting.examples import Examples
+from ..fitting.limits import Limits
+from ..machines import Loss
+from ..training.runs import in_precision, value_type
+
+FEW = 512  # rows whose kernel values are float64 in any case
+Start = tuple[sp.csr_array, np.ndarray]
+
+
+def solve_columns(
+    code: np.ndarray, form: Loss, strength: np.ndarray, e: Examples, limits: Limits, start: Start | None = None
+) -> dict[str, Any]:
+    """Solve all columns; ``strength`` is the factor on the loss of each row. Coefficients come back in their order.
+
+    ``code`` is int8 with a row per class, or int64 pairs of classes. ``start`` are coefficients with a row per column
+    of the code and a column per row of X, and biases.
+    """
+    upper, ridge = bounds(form, strength)
+    order, begin = e.order, None
+    if start is not None:
+        b = start[0][:, e.rows[order]]
+        b.sort_indices()
+        begin = (b.indptr.astype(np.int64), b.indices.astype(np.int64), b.data, start[1])
+
+    def stop(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
+        event = {"n_iter": n_iter, "violation": violation, "dual": dual, "seconds": seconds}
+        return limits.progress is not None and bool(limits.progress(event))
+
+    def attempt(dtype: str, begin: Any) -> dict[str, Any]:
+        core = _core.CodeSolver(
+            kernels.as_data(e.X), e.kernel, e.sorted_rows, e.segments, dtype, float(limits.memory), limits.threads
+        )
+        out = core.solve(
+            np.ascontiguousarray(code), upper[order], ridge[order], begin, limits.tol, limits.max_iter, limits.left(),
+            None if limits.progress is None else stop,
+        )  # fmt: skip
+        return out | {"evaluations": core.evaluations}
+
+    def point(out: dict[str, Any]) -> tuple:
+        return out["indptr"], out["indices"], out["values"], out["bias"]
+
+    out = in_precision(attempt, value_type(e, strength, limits.tol, FEW), begin, point)
+    if "first" in out:
+        first = out.pop("first")
+        n_iter = first["n_iter"] + out["n_iter"]
+        if out["dual"].sum() < first["dual"].sum():  # a limit left it no time
+            out |= {name: first[name] for name in first if name not in ("status", "signalled", "evaluations")}
+        out["n_iter"] = n_iter
+    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(len(out["bias"]), len(e)))
+    back.sort_indices()
+    return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}
+
+
+def bounds(form: Loss, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Upper bounds and ridge of the variables."""
+    n = len(strength)
+    return strength if form.box else np.full(n, np.inf), 1 / strength if form.ridge else np.zeros(n)
+
+
+def balance(out: dict[str, Any], upper: np.ndarray) -> None:
+    """Make the coefficients of every column sum to zero but for one rounding, by those off their bounds.
+
+    A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one.
+    """
+    column = np.repeat(np.arange(len(out["bias"])), np.diff(out["indptr"]))
+    size = np.abs(out["values"])
+    room = np.maximum(np.minimum(size, upper[out["indices"]] - size), 0.0)
+    total, free = np.zeros(len(out["bias"]), dtype=np.longdouble), np.zeros(len(out["bias"]))
+    np.add.at(total, column, out["values"].astype(np.longdouble))
+    np.add.at(free, column, room)
+    share = np.divide(total, free, out=np.zeros_like(total), where=np.abs(total) < 0.1 * free)
+    out["values"] = np.asarray(out["values"] - share[column] * room, dtype=np.float64)

@@ -1,0 +1,105 @@
+"""What primal and dual values prove, and what rounding of kernel values leaves of it.
+
+A score sum_j b_j k(x_i, x_j) of float64 values, |k_ij| <= sqrt(k_ii k_jj), is known up to some standard deviations of
+
+    eps sqrt(k_ii sum_j k_jj b_j^2)
+
+which far from the origin, or with values of 1e20, may be more than the margin. The primal value is known up to the sum
+of these errors times the slopes of the losses. Where that is a large part of it, nothing tells "solved" from unsolved.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import _core, kernels
+from ..machines import MACHINES
+
+EPS = 8 * float(np.finfo(float).eps)  # eight standard deviations, or a few operations
+MOST = 1e-3  # of the primal value may be rounding
+BLOCK = 4096  # rows at a time
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    """(primal - dual) / max(|primal|, |dual|); infinite where one of them is unknown."""
+    scale = max(abs(primal), abs(dual))
+    if not np.isfinite(scale):
+        return float("inf")
+    return float(max(primal - dual, 0.0) / scale) if scale > 0 else 0.0
+
+
+def squares(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarray | None:
+    """k(x, x) of kernels whose values have no bound; None for the others, whose rounding does not matter."""
+    if kernel["kind"] not in (*kernels.GROWING, "precomputed"):
+        return None
+    return np.abs(_core.diagonal(kernels.as_data(X), kernel | {"centered": False}, rows, "float64"))
+
+
+def hiding_error(
+    X: Any,
+    rows: np.ndarray,
+    kernel: dict[str, Any],
+    B: Any,
+    slopes: np.ndarray,
+    squared: bool,
+    size: float,
+    W: np.ndarray | None = None,
+) -> float:
+    """The error of a score, if it is a larger share of the primal value than a solved fit may have; else 0.
+
+    B, (columns, n), are the coefficients of ``X[rows]``, dense or CSR; ``slopes``, (n,), those of the losses, or
+    their factors where losses are squares; ``size`` the primal value. W, (columns, d): the scores were computed from
+    these weights, not from B.
+    """
+    k = squares(X, rows, kernel)
+    if k is None or not len(k):
+        return 0.0
+    lengths = B.multiply(B) @ k if sp.issparse(B) else np.einsum("cj,cj,j->c", B, B, k)
+    error = EPS * np.sqrt(k * float(np.max(lengths, initial=0.0)))
+    if not hides(error, slopes, squared, size):
+        return 0.0
+    slopes = slopes * (np.asarray(abs(B).sum(axis=0)).ravel() > 0)  # rows without a coefficient have no loss
+    if W is not None and hides(error, slopes, squared, size):
+        longest = np.abs(W).max(axis=0)
+        for at in range(0, len(rows), BLOCK):
+            error[at : at + BLOCK] = EPS * (abs(X[rows[at : at + BLOCK]]) @ longest)
+    return float(error.max()) if hides(error, slopes, squared, size) else 0.0
+
+
+def core_error(X: Any, kernel: dict[str, Any], alpha: np.ndarray, size: float) -> float:
+    """The same for a core vector machine with the coefficients alpha, which sum to one."""
+    k = squares(X, np.arange(len(alpha)), kernel)
+    if k is None or not len(k):
+        return 0.0
+    error = EPS * float(np.sqrt(k.max() * (k @ alpha**2)))
+    return error if error > MOST * size else 0.0
+
+
+def joint_error(
+    est: Any, X: Any, rows: np.ndarray, kernel: dict[str, Any], solution: Any, strength: np.ndarray
+) -> float:
+    """`hiding_error` of a fitted joint machine."""
+    margins, T, squared = MACHINES[est.machine].margins, len(est.classes_), est.loss == "squared_hinge"
+    if margins:  # a slack per class, and squares are not halved
+        strength = strength * (1 if margins.largest else T) * (2 * margins.square if squared else 1)
+    B = solution.alpha[None, :] if solution.B is None else solution.B
+    size = max(abs(est.primal_objective_), abs(est.dual_objective_), 0.0 if est.nu is None else T * est.rho_)
+    return hiding_error(X, rows, kernel, B, strength, squared, size, est._coef)
+
+
+def claim_less(est: Any, error: float) -> None:
+    """Withdraw the claims of a fit whose scores have a hiding error."""
+    if error > 0:
+        est.status_ = "stalled" if est.status_ == "solved" else est.status_
+        est.duality_gap_, est.kkt_violation_ = float("inf"), max(error, est.kkt_violation_)
+
+
+def hides(error: np.ndarray, slopes: np.ndarray, squared: bool, size: float) -> bool:
+    """Whether errors of scores are too large a share of the primal value; rounding of 1 - f itself is unavoidable."""
+    if squared:  # sum slopes ((xi + error)^2 - xi^2) / 2, by Cauchy's inequality
+        root = np.sqrt(float(slopes @ error**2))
+        return (np.sqrt(2 * size) + root) * root > max(MOST * size, EPS**2 * float(slopes.sum()))
+    return float(slopes @ error) > max(MOST * size, EPS * float(slopes.sum()))

@@ -1,0 +1,110 @@
+"""The compiled solver of a problem, run within what is left of the caller's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..fitting.examples import Examples
+from ..fitting.limits import Limits
+from ..kernels import float32_error
+from .certificates import EPS
+
+Out = dict[str, Any]  # what a compiled solver returns, by name
+
+NO_MARGIN = 1e-6  # of the largest Q[i, i]
+TRIES = 2  # gradients recomputed where rounding is large
+FEW = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
+FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
+
+
+def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = FEW) -> str:
+    """Type of the kernel values: float64 for up to `few` rows.
+
+    A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
+    """
+    e = examples
+    precise = len(e) <= few or tol < FLOAT32_TOL or float32_error(e.X, e.rows, e.kernel) * strength.max() > tol
+    return "float64" if precise else "float32"
+
+
+def in_precision(attempt: Callable[[str, Any], Out], dtype: str, begin: Any, point: Callable[[Out], Any]) -> Out:
+    """What `attempt(dtype, begin)` finds; where float32 values stall, float64 ones go on from its `point`."""
+    out = attempt(dtype, begin)
+    if out["status"] != "stalled" or dtype == "float64":
+        return out
+    return attempt("float64", point(out)) | {"first": out}
+
+
+@dataclass
+class Run:
+    """One compiled solver with its kernel rows, and what is left of the caller's limits."""
+
+    core: Any
+    limits: Limits
+    relative: bool = False
+    largest: float = 0.0  # Q[i, i], where kernel values have no bound
+    n_iter: int = 0
+    signalled: bool = False
+    stopped: str | None = None  # why an earlier solve ended before its time: nothing more is to be done
+
+    def solve(self, q: Any, alpha: np.ndarray, *, tol: float | None = None) -> Out:
+        """Minimize a `dual._Qp`, from alpha.
+
+        Where rounding is large, and it may have been larger on the way than it is at the end, "solved" is said only
+        if a recomputed gradient says so, too.
+        """
+        tol = self.limits.tol if tol is None else tol
+        problem = dict(linear=q.linear, upper=q.upper, ridge=q.ridge, sum=q.sum, entropy=q.entropy)
+        problem |= dict(tol=tol, relative=self.relative)
+        out = self.call(**problem, alpha=alpha)
+        for _ in range(TRIES):
+            if out["status"] != "solved" or self.error(q) <= tol * self.unit(out):
+                return out
+            left = max(self.limits.left(), 1.0)
+            fresh = self.core.solve(**problem, alpha=out["alpha"], max_iter=0, time_limit=left, stop=None)
+            out |= {name: fresh[name] for name in ("gradient", "multiplier", "primal", "dual", "violation")}
+            if out["violation"] <= tol * self.unit(out):
+                return out
+            out = self.call(**problem, alpha=out["alpha"])
+        return out | {"status": "stalled"} if out["status"] == "solved" else out
+
+    def unit(self, out: Out) -> float:
+        """What the tolerance is relative to: the margin, or the smallest one that the core knows."""
+        return max(float(np.mean(out["multiplier"])), NO_MARGIN * self.largest) if self.relative else 1.0
+
+    def error(self, q: Any) -> float:
+        """Of a score, by rounding, anywhere in the feasible set; the squared hinge's variables are up to 1 / ridge."""
+        reach = np.where(np.isfinite(q.upper), q.upper, 1 / np.maximum(q.ridge, 1e-300))
+        if q.sums is not None:
+            reach = np.minimum(reach, q.sums.max())
+        return EPS * self.largest * float(np.linalg.norm(reach)) if self.largest else 0.0
+
+    def call(self, **problem: Any) -> Out:
+        """One solve of the core, within what is left of the limits."""
+        out = self.core.solve(
+            **problem,
+            max_iter=max(self.limits.max_iter - self.n_iter, 0),
+            time_limit=0.0 if self.stopped else self.limits.left(),
+            stop=self._report(),
+        )
+        self.n_iter += out["n_iter"]
+        self.signalled |= out["signalled"]
+        if out["status"] not in ("solved", "stalled"):
+            self.stopped = self.stopped or out["status"]
+            out["status"] = self.stopped
+        return out
+
+    def _report(self) -> Callable[[int, float, float, float], bool] | None:
+        progress, begun = self.limits.progress, self.n_iter
+        if progress is None:
+            return None
+
+        def report(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
+            event = {"n_iter": begun + n_iter, "violation": violation, "dual": dual, "seconds": seconds}
+            return bool(progress(event))
+
+        return report

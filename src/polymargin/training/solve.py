@@ -1,0 +1,30 @@
+"""One way in: a formulation and examples to a solution, whichever kind of machine it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..fitting.examples import Examples
+from ..fitting.limits import Limits
+from . import dual, margins, priors
+from .problem import Formulation, Solution
+
+
+def solve(
+    f: Formulation, e: Examples, limits: Limits, start: np.ndarray | None = None, plain: np.ndarray | None = None
+) -> Solution:
+    """Train; `start` are the coefficients to begin with, `plain` the weights of the rows before those of the classes.
+
+    Weights of classes act as priors where the nu form with an exact intercept would have no point otherwise.
+    """
+    if f.machine.margins:
+        return margins.solve(f, e, limits, start)
+    shares = None
+    if f.priors is None and f.intercept == "exact" and f.nu is not None and f.loss != "squared_hinge":
+        shares = priors.shares(f.nu, f.loss, e.y, e.weight if plain is None else plain, e.weight)
+    solution = dual.solve(f if shares is None else replace(f, priors=shares), e, limits, start)
+    if shares is not None and f.nu is not None and f.loss == "hinge":
+        priors.lower_light(solution, f.nu, e.y, e.weight, shares)
+    return solution

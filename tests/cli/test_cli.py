@@ -1,0 +1,317 @@
+"""The command line, end to end, on real files: good ones and bad ones."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from ctrl_c import interrupted_program
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
+
+import polymargin
+from polymargin import cli
+from polymargin.auto.classifier import REDUCTIONS
+from polymargin.machines import MACHINES
+
+
+def start(*words, cwd, code=0, **how):
+    """The command as a process of its own, seconds of which go to its imports."""
+    done = subprocess.run(
+        [sys.executable, "-m", "polymargin.cli", *map(str, words)],
+        cwd=cwd, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}, **how,
+    )  # fmt: skip
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def run(*words, cwd, code=0, width=200):
+    """The same in this process: what it writes to the terminal, and how it ends."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.resetwarnings()  # the filters of the tests are not those of a user
+        warnings.simplefilter("ignore", DeprecationWarning)
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", ["polymargin", *map(str, words)])
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        patch.setenv("COLUMNS", str(width))
+        for console in (cli.terminal.out, cli.terminal.err):
+            patch.setattr(console, "_width", width)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    done = subprocess.CompletedProcess(words, ended.value.code, out.getvalue(), err.getvalue())
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two halves of wine as CSV, with words and gaps, and a model of the first."""
+    where = tmp_path_factory.mktemp("cli")
+    table = load_wine(as_frame=True).frame.rename(columns={"target": "cultivar"})
+    table["cultivar"] = np.array(["barolo", "grignolino", "barbera"])[table["cultivar"]]
+    table["strong"] = np.where(table["alcohol"] > 13, "yes", "no")
+    table.loc[::17, "ash"] = np.nan
+    table[::2].to_csv(where / "train.csv", index=False)
+    table[1::2].to_csv(where / "test.csv", index=False)
+    run("fit", "train.csv", "--target", "cultivar", "--out", "wine.pm", cwd=where)
+    return where
+
+
+def test_fit_says_what_it_chose(folder):
+    said = run("fit", "train.csv", "-t", "cultivar", "-o", "again.pm", cwd=folder).stdout
+    for word in ("Machine:", "Scaling:", "C =", "Probabilities:", "again.pm"):
+        assert word in said
+
+
+def test_fit_as_json(folder):
+    said = run(
+        "fit", "train.csv", "-t", "cultivar", "-o", "j.pm", "--json", "--machine", "one-vs-rest", cwd=folder
+    ).stdout
+    facts = json.loads(said)
+    assert facts["classes"] == ["barbera", "barolo", "grignolino"]
+    assert facts["rows"] == 89 and facts["C"] > 0 and facts["cv_accuracy"] > 0.9
+
+
+def test_predict_evaluate_agree(folder):
+    run("predict", "wine.pm", "test.csv", "--out", "p.csv", "--probabilities", cwd=folder)
+    p, truth = pd.read_csv(folder / "p.csv"), pd.read_csv(folder / "test.csv")["cultivar"]
+    assert list(p)[0] == "prediction" and len(p) == len(truth)
+    P = p[[f"probability of {c}" for c in ("barbera", "barolo", "grignolino")]].to_numpy()
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert (np.array(["barbera", "barolo", "grignolino"])[P.argmax(axis=1)] == p["prediction"]).all()
+    facts = json.loads(run("evaluate", "wine.pm", "test.csv", "-t", "cultivar", "--json", cwd=folder).stdout)
+    assert facts["accuracy"] == pytest.approx((p["prediction"] == truth).mean())
+    assert facts["accuracy"] > 0.9
+    assert "barolo" in run("evaluate", "wine.pm", "test.csv", "-t", "cultivar", cwd=folder).stdout
+
+
+def test_columns_in_another_order_and_extra_ones(folder):
+    test = pd.read_csv(folder / "test.csv")
+    test[test.columns[::-1]].assign(note="x").to_csv(folder / "turned.csv", index=False)
+    run("predict", "wine.pm", "turned.csv", "-o", "p1.csv", cwd=folder)
+    run("predict", "wine.pm", "test.csv", "-o", "p2.csv", cwd=folder)
+    assert (folder / "p1.csv").read_text() == (folder / "p2.csv").read_text()
+
+
+def test_explain(folder):
+    facts = json.loads(run("explain", "wine.pm", "test.csv", "--top", "5", "--json", cwd=folder).stdout)
+    assert len(facts["features"]) == 5
+    run("explain", "wine.pm", "test.csv", "--out", "bars.png", cwd=folder)
+    assert (folder / "bars.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_tune(folder):
+    facts = json.loads(run("tune", "train.csv", "-t", "cultivar", "--json", cwd=folder).stdout)
+    assert facts["cv_accuracy"] > 0.9
+    other = json.loads(
+        run("tune", "train.csv", "-t", "cultivar", "--method", "criterion-I", "--json", cwd=folder).stdout
+    )
+    assert other["C"] > 0 and other["gamma"] > 0
+
+
+def test_embed(folder):
+    run("embed", "train.csv", "-t", "cultivar", "-o", "e.csv", "--picture", "e.png", cwd=folder)
+    frame = pd.read_csv(folder / "e.csv")
+    assert list(frame) == ["component 1", "component 2", "cultivar", "held out"]
+    assert 0.2 < frame["held out"].mean() < 0.4 and np.isfinite(frame.iloc[:, :2]).all(axis=None)
+    assert (folder / "e.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare(folder):
+    said = run(
+        "compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "3", "--json", "-o", "c.png", cwd=folder
+    )
+    facts = json.loads(said.stdout)
+    assert {m["machine"] for m in facts["machines"]} == {*REDUCTIONS, *MACHINES}
+    assert all(m["accuracy"] > 0.8 and m["support_vectors"] > 0 for m in facts["machines"])
+    assert said.stderr.split("\n")[:-1] == [f"{m['machine']}: accuracy {m['accuracy']:.4f}" for m in facts["machines"]]
+    assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_other_formats(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    np.savez(tmp_path / "iris.npz", X=X, y=y)
+    dump_svmlight_file(X, y, str(tmp_path / "iris.svm"), zero_based=False)
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_parquet(tmp_path / "iris.parquet")
+    for name in ("iris.npz", "iris.svm", "iris.parquet"):
+        run("fit", name, "-o", "m.pm", "--C", 10, "--gamma", 0.5, cwd=tmp_path)
+        facts = json.loads(run("evaluate", "m.pm", name, "--json", cwd=tmp_path).stdout)
+        assert facts["accuracy"] > 0.95
+
+
+BAD = {
+    "no such file": (("fit", "none.csv"), "expected a file at none.csv, got none"),
+    "no such column": (
+        ("fit", "train.csv", "-t", "grape"),
+        "expected the target column 'grape', got the columns",
+    ),
+    "not a class": (("fit", "train.csv", "-t", "alcohol"), "expected classes in the target, got"),
+    "no folder": (("fit", "train.csv", "-t", "cultivar", "-o", "no/m.pm"), "for --out to exist, got none"),
+    "no such machine": (("fit", "train.csv", "-t", "cultivar", "--machine", "keslr"), 'did you mean "kesler"'),
+    "no model": (("predict", "none.pm", "test.csv"), "expected a model at none.pm, got no file"),
+    "not a model": (("predict", "train.csv", "test.csv"), "train.csv"),
+    "missing column": (("predict", "wine.pm", "few.csv"), "columns of the training data, got no"),
+    "unknown label": (("evaluate", "wine.pm", "strange.csv", "-t", "cultivar"), "expected labels that the model knows"),
+    "one class": (("fit", "one.csv", "-t", "cultivar"), "expected at least 2 classes in the target"),
+    "text among numbers": (("fit", "text.csv", "-t", "cultivar"), "line 12: expected a number in column 'alcohol'"),
+    "ragged": (("fit", "ragged.csv", "-t", "cultivar"), "line 90: expected 15 fields as in the header, got 2"),
+    "no method": (("tune", "train.csv", "-t", "cultivar", "--method", "magic"), "expected --method to be one of"),
+}
+
+
+def test_a_table_as_spreadsheets_write_it(tmp_path, seed):
+    """Byte order mark, semicolons, decimal commas, dates, row numbers with and without a name, one value throughout."""
+    rng = np.random.default_rng(seed)
+    names = np.array(["très bon", "assez mauvais"])
+    lines = ["\ufeff;nombre;poids;jour;rien;classe"]
+    for i in range(40):
+        weight = "" if i % 9 == 5 else f"{3 * (i < 20) + 0.3 * rng.normal():.3f}".replace(".", ",")
+        lines.append(f"{i};{i + 1};{weight};2021-01-{1 + i % 28:02d};7;{names[int(i < 20)]}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = run("fit", "t.csv", "-t", "classe", "--C", 1, "--gamma", 0.1, "--json", cwd=tmp_path)
+    assert "first column has no name" in done.stderr and "left out 'nombre', which only counts the rows" in done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["columns"] == 3 and facts["classes"] == sorted(names) and facts["cv_accuracy"] > 0.8
+    told = json.loads(run("explain", "model.pm", "t.csv", "--json", cwd=tmp_path).stdout)
+    assert {f["name"] for f in told["features"]} == {"poids", "poids is missing", "jour", "rien"}
+    run("predict", "model.pm", "t.csv", cwd=tmp_path)
+    assert set(pd.read_csv(tmp_path / "predictions.csv")["prediction"]) == set(names)
+    assert "left out 'nombre'" in run("embed", "t.csv", "-t", "classe", cwd=tmp_path).stderr
+
+
+@pytest.fixture(scope="module")
+def bad(folder):
+    train = pd.read_csv(folder / "train.csv")
+    train[["alcohol", "ash"]].to_csv(folder / "few.csv", index=False)
+    train.assign(cultivar=np.where(np.arange(len(train)) == 3, "merlot", train["cultivar"])).to_csv(
+        folder / "strange.csv", index=False
+    )
+    train[train["cultivar"] == "barolo"].to_csv(folder / "one.csv", index=False)
+    train.astype({"alcohol": object}).assign(
+        alcohol=lambda t: t["alcohol"].where(np.arange(len(t)) != 10, "strong")
+    ).to_csv(folder / "text.csv", index=False)
+    text = (folder / "train.csv").read_text().splitlines()
+    (folder / "ragged.csv").write_text("\n".join([*text[:-1], "1,2"]) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("words,message", BAD.values(), ids=BAD)
+def test_bad_input_is_one_sentence_and_exit_code_1(bad, words, message):
+    said = run(*words, cwd=bad, code=1).stderr
+    assert message in said
+    assert len(said.strip().splitlines()) <= 2
+
+
+def test_wrong_usage_is_exit_code_2(folder):
+    assert "No such command" in run("fits", cwd=folder, code=2).stderr
+    assert "No such option" in run("fit", "train.csv", "--tagret", "x", cwd=folder, code=2).stderr
+    run("fit", cwd=folder, code=2)
+
+
+def test_version(folder):
+    assert start("--version", cwd=folder).stdout.strip() == f"polymargin {polymargin.__version__}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "train.csv", "-t", "cultivar", "--C", 1, "--gamma", 1),
+        ("report", "wine.pm", "test.csv", "-t", "cultivar"),
+    ],
+)
+def test_a_file_that_cannot_be_written_in_full_is_not_left_behind(folder, words):
+    import resource
+
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    before = sorted(p.name for p in folder.iterdir())
+    said = start(*words, "--out", "full.out", cwd=folder, code=1, preexec_fn=small).stderr
+    assert "File too large" in said
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+# Tuning begins: from there on there is a model to leave.
+PATIENT = """
+from polymargin import cli
+from polymargin.auto.tuning import Tuning
+run = Tuning.run
+Tuning.run = lambda self: (begins(0.5), run(self))[1]
+cli.main()
+"""
+
+
+def test_interrupt_leaves_a_model(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    X = np.vstack([X + rng.normal(size=X.shape) for _ in range(8)])
+    np.savez(tmp_path / "many.npz", X=X, y=rng.integers(0, 10, len(X)))
+    _, said, code = interrupted_program(PATIENT, "fit", "many.npz", "-o", "m.pm", cwd=tmp_path)
+    assert code == 130, said
+    assert "the model so far is in m.pm" in said
+    run("predict", "m.pm", "many.npz", "-o", "p.csv", cwd=tmp_path)
+
+
+# Before that, and in a command that leaves nothing.
+HASTY = """
+import numpy as np
+from polymargin import auto, cli
+from polymargin.cli import data, model
+
+def wait(*_):
+    begins(0.1)
+    while True:
+        sum(range(1000))
+
+{}
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [("fit", "auto.AutoSVC.fit = wait"), ("predict", "model.load = wait"), ("tune", "data.labeled = wait")],
+)
+def test_interrupt_before_there_is_anything_says_so(folder, command, place):
+    words = {
+        "fit": ["train.csv", "-t", "cultivar", "-o", "never.pm"],
+        "predict": ["wine.pm", "test.csv", "-o", "p.csv"],
+    }
+    before = sorted(p.name for p in folder.iterdir())
+    _, said, code = interrupted_program(
+        HASTY.format(place), command, *words.get(command, ["train.csv", "-t", "cultivar"]), cwd=folder
+    )
+    assert code == 130 and said.strip() == "interrupted before there was a result", said
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_devices_are_not_replaced(folder):
+    before = os.stat(os.devnull)
+    said = run("predict", "wine.pm", "test.csv", "-o", os.devnull, cwd=folder, code=1).stderr
+    assert "got the device" in said
+    assert os.stat(os.devnull).st_rdev == before.st_rdev
+
+
+def test_warnings_are_sentences(folder):
+    done = run("tune", "train.csv", "-t", "cultivar", "--method", "criterion-I", cwd=folder)
+    assert "UserWarning" not in done.stderr and ".py" not in done.stderr
+    assert "polymargin fit train.csv --target cultivar --machine pairwise --C" in done.stdout
+
+
+def test_a_table_is_not_a_sparse_file(folder):
+    dump_svmlight_file(np.eye(4), np.arange(4), str(folder / "other.svm"))
+    said = run("predict", "wine.pm", "other.svm", cwd=folder, code=1).stderr
+    assert "expected a table with column names" in said
+
+
+def test_narrow_terminals_show_whole_names(folder):
+    done = run("compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "2", cwd=folder, width=80)
+    assert "crammer-singer" in done.stdout

@@ -1,0 +1,139 @@
+"""All free variables at once (core/dual/face.hpp): large C, several sums, margins per class with caps."""
+
+import numpy as np
+import pytest
+from margin_oracles import TABLE, Joint
+from oracles import rbf
+
+from polymargin import JointSVC, PairwiseSVC, _core
+from polymargin.machines import MACHINES
+
+
+def overlapping(n, seed, d=4):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, d)) + 0.5 * (2 * y - 1)[:, None] * (np.arange(d) == 0), y
+
+
+@pytest.mark.parametrize("gamma", [0.02, 0.25])
+@pytest.mark.parametrize("C", [1e3, 1e5])
+def test_steps_do_not_grow_with_C(C, gamma, seed):
+    """Pair steps alone take millions here; the conditions are those of the model, recomputed."""
+    X, y = overlapping(400, seed)
+    model = PairwiseSVC(C=C, gamma=gamma, tol=1e-5).fit(X, y)
+    assert model.status_ == "solved" and model.n_iter_ < 100 * len(y)
+    sign, z = 2.0 * y - 1, np.zeros(len(y))
+    z[model.support_] = model.dual_coef_.toarray()[0]
+    assert abs(z.sum()) < 1e-9 * np.abs(z).sum()
+    assert np.all(z * sign >= 0) and np.all(z * sign <= C)
+    g = rbf(X, X, gamma) @ z - sign
+    low, high = np.where(sign > 0, 0, -C), np.where(sign > 0, C, 0)
+    assert g[z > low].max() - g[z < high].min() < 2e-5
+    assert model.duality_gap_ < 1e-6
+
+
+@pytest.mark.parametrize("intercept", ["none", "exact"])
+def test_scatter_at_large_C(intercept, seed):
+    X, y = overlapping(300, seed)
+    model = JointSVC("scatter", C=1e4, gamma=0.1, intercept=intercept, tol=1e-5).fit(X, y)
+    assert model.status_ == "solved" and model.duality_gap_ < 1e-5
+
+
+@pytest.mark.parametrize("n_groups", [1, 3, 20])
+def test_sums_and_optimum_of_dense_programs(n_groups, rng):
+    """min 1/2 a'Qa - p'a over boxes and sums, condition number 1e6: no feasible way goes down by more than tol."""
+    m = 120
+    A = rng.normal(size=(m, m)) * np.logspace(0, -3, m)
+    Q, p, upper = np.ascontiguousarray(A @ A.T), rng.normal(size=m), rng.uniform(1, 1e4, m)
+    offsets = np.linspace(0, m, n_groups + 1).astype(np.int64)
+    start = 0.3 * upper
+    a = _core.solve_qp(Q, p, upper, offsets, start, 1e-8, 200_000)
+    assert np.all(a >= 0) and np.all(a <= upper)
+    g = Q @ a - p
+    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+        part = slice(first, last)
+        assert a[part].sum() == pytest.approx(start[part].sum(), rel=1e-11)
+        grow, fall = a[part] < upper[part], a[part] > 0
+        # Rounding of g: entries of Q a of the size of |Q| |a|, to 16 digits.
+        noise = 1e-15 * float((np.abs(Q) @ a).max())
+        assert g[part][fall].max() - g[part][grow].min() <= 1e-8 + 4 * noise
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
+@pytest.mark.parametrize("below", [0.003, 0.03])
+def test_indefinite_programs_end_at_feasible_points(below, n_groups, seed):
+    """Where the factor of the free variables breaks off there is no face to go down, but boxes and sums hold.
+
+    Variables are set free several at a time, so that it breaks off between two of them as well; `make test-sanitized`
+    sees whether anything then reads past its end.
+    """
+    m = 120
+    for k in range(10):
+        rng = np.random.default_rng([seed, k])
+        A = rng.normal(size=(m, m)) * np.logspace(0, -3, m)
+        Q, p = np.ascontiguousarray(A @ A.T) - below * np.eye(m), rng.normal(size=m)
+        upper = rng.uniform(1, 1e4, m) * 10.0 ** -(k % 4)
+        offsets = np.linspace(0, m, n_groups + 1).astype(np.int64)
+        start = 0.3 * upper * (rng.uniform(size=m) < 0.5)
+        a = _core.solve_qp(Q, p, upper, offsets, start, 1e-8, 20_000)
+        assert np.all(a >= 0) and np.all(a <= upper)
+        np.testing.assert_allclose(np.add.reduceat(a, offsets[:-1]), np.add.reduceat(start, offsets[:-1]), rtol=1e-11)
+        assert (a @ Q - 2 * p) @ a < (start @ Q - 2 * p) @ start
+
+
+def several(n, seed, T=4):
+    """Overlapping classes, and every tenth row twice with another label: kernel values that are singular."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % T
+    X = 0.7 * rng.normal(size=(T, 2))[y] + rng.normal(size=(n, 2))
+    X[::10] = X[1::10]
+    return X, y
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6])
+@pytest.mark.parametrize("machine", TABLE)
+def test_margins_at_large_C(machine, C):
+    """The optimum of an independent solver; a step on one example at a time would take tens of thousands."""
+    X, y = several(60, 3)
+    model = JointSVC(machine, C=C, gamma=0.5, tol=1e-5).fit(X, y)
+    kind = MACHINES[machine].intercepts[0]
+    best = Joint(machine, rbf(X, X, 0.5), y, C=C, intercept=kind).primal().value
+    assert model.status_ == "solved" and model.n_iter_ < 200 * len(y)
+    assert model.duality_gap_ < 1e-6
+    assert model.dual_objective_ == pytest.approx(best, rel=1e-5)
+    B = np.zeros((4, len(y)))
+    B[:, model.support_] = model.dual_coef_
+    assert Joint(machine, rbf(X, X, 0.5), y, C=C, intercept=kind).value(B) == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("machine", ["kesler", "crammer-singer"])
+def test_steps_of_margins_do_not_grow_with_C(machine, seed):
+    X, y = several(300, [1, seed])
+    n_iter = [JointSVC(machine, C=C, gamma=0.5).fit(X, y).n_iter_ for C in (1e2, 1e4, 1e6)]
+    assert max(n_iter) < 20 * len(y)
+
+
+def test_caps_hold_on_a_face(seed):
+    """An example at its cap passes size from class to class: the sum is the cap and no size negative."""
+    X, y = several(200, [2, seed])
+    C = 50.0
+    model = JointSVC("crammer-singer", C=C, gamma=0.5, tol=1e-8, intercept="none").fit(X, y)
+    assert model.status_ == "solved"
+    B = np.zeros((4, len(y)))
+    B[:, model.support_] = model.dual_coef_
+    own, others = B[y, np.arange(len(y))], np.where(np.eye(4, dtype=bool)[y].T, 0, B)
+    assert np.all(others <= 0) and np.all(own <= C * (1 + 1e-12))
+    several_free = ((others < 0).sum(axis=0) > 1) & (own > C * (1 - 1e-12))
+    assert several_free.sum() > 5  # else this shows nothing
+    F = rbf(X, X, 0.5) @ B.T
+    for i in np.flatnonzero(several_free):
+        assert np.ptp(F[i, others[:, i] < 0]) < 1e-7
+
+
+@pytest.mark.parametrize("machine", ["kesler", "crammer-singer", "llw", "adm", "ats", "atm", "reinforced", "ovr"])
+def test_rounding_that_hides_the_last_digits_ends_no_face(machine):
+    """Kernel values of 1e8: no residual is 1e-12, and steps on rows alone would take millions."""
+    r = np.random.RandomState(0)
+    X, y = r.normal(loc=100, size=(100, 2)), r.randint(0, 2, 100)
+    model = JointSVC(machine, kernel="poly", degree=2, coef0=1.0, max_iter=20_000).fit(X, y)
+    assert model.status_ == "solved" and model.duality_gap_ < 1e-6

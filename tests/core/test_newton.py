@@ -1,0 +1,121 @@
+"""Newton's method for the squared hinge on many rows gives the engine's own solution, and obeys limits and memory."""
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from polymargin import JointSVC, PairwiseSVC
+
+ROWS = 7_000  # a few more than the size from which on it is used
+LITTLE = "40MB"  # no room for the kernel values of all support vectors: working sets alone
+PRODUCTS = 450  # at most, where one product with the kernel matrix is a step; pair steps are thousands
+
+
+@pytest.fixture(scope="module")
+def overlapping():
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=ROWS)
+    X = rng.standard_normal((ROWS, 9))
+    X[:, 0] += 2 * y - 1
+    return X, y
+
+
+def pairs(C=10.0, **options):
+    return PairwiseSVC(C, loss="squared_hinge", gamma=0.05, **options)
+
+
+def scatter(C=10.0, **options):
+    return JointSVC("scatter", C=C, loss="squared_hinge", gamma=0.05, intercept="none", **options)
+
+
+def compared(build, X, y, tol=1e-5, **fit):
+    newton = build(tol=tol).fit(X, y, **fit)
+    engine = build(tol=tol, memory=LITTLE).fit(X, y, **fit)
+    assert newton.n_iter_ < PRODUCTS < engine.n_iter_  # each went its own way
+    for model in (newton, engine):
+        assert model.status_ == "solved"
+        assert model.kkt_violation_ <= tol
+        assert abs(model.duality_gap_) <= 1e-6
+    assert newton.dual_objective_ == pytest.approx(engine.dual_objective_, rel=1e-6)
+    scores, others = newton.decision_function(X[:500]), engine.decision_function(X[:500])
+    np.testing.assert_allclose(scores, others, atol=20 * tol * max(1, np.abs(others).max()))
+    return newton
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("build", [pairs, scatter])
+def test_equals_working_sets(overlapping, build, dtype):
+    X, y = overlapping
+    compared(build, X.astype(dtype), y)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_any_C(overlapping, C):
+    compared(lambda **options: pairs(C, **options), *overlapping)
+
+
+def test_large_C(overlapping):
+    """Working sets take minutes here: the certificate must do."""
+    model = pairs(1e3, tol=1e-3).fit(*overlapping)
+    assert model.status_ == "solved"
+    assert model.kkt_violation_ <= 1e-3
+    assert abs(model.duality_gap_) <= 1e-5
+
+
+@pytest.mark.parametrize("build", [pairs, scatter])
+def test_weights(overlapping, build):
+    X, y = overlapping
+    w = np.random.default_rng(1).uniform(0.1, 5, ROWS)
+    w[::40] = 0
+    model = compared(build, X, y, sample_weight=w)
+    assert not np.isin(model.support_, np.arange(0, ROWS, 40)).any()
+
+
+def test_certificate_is_true(overlapping):
+    """Primal and dual values, from kernel values in float64."""
+    X, y = overlapping
+    model = pairs().fit(X.astype(np.float32), y)
+    X = X.astype(np.float32).astype(float)
+    sv, b, s = X[model.support_], model.dual_coef_.toarray().ravel(), 2.0 * y - 1
+    squares = np.sum(X**2, axis=1)[:, None] + np.sum(sv**2, axis=1) - 2 * X @ sv.T
+    Kb = np.exp(-0.05 * np.maximum(squares, 0)) @ b
+    sign = 1 if np.corrcoef(Kb, s)[0, 1] > 0 else -1
+    Kb, b = sign * Kb, sign * b
+    f = Kb + sign * model.intercept_[0]
+    square = b @ Kb[model.support_]
+    primal = 0.5 * square + 5.0 * np.sum(np.maximum(1 - s * f, 0) ** 2)
+    dual = np.abs(b).sum() - 0.5 * square - 0.05 * b @ b
+    assert abs(b.sum()) <= 1e-6 * np.abs(b).sum()
+    assert primal == pytest.approx(model.primal_objective_, rel=1e-6)
+    assert dual == pytest.approx(model.dual_objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_time_limit(overlapping, share):
+    X, y = overlapping
+    begun = time.perf_counter()
+    pairs(100.0, tol=1e-6).fit(X, y)
+    limit = share * (time.perf_counter() - begun)
+    begun = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = pairs(100.0, tol=1e-6, time_limit=limit).fit(X, y)
+    assert time.perf_counter() - begun <= 2 * limit + 1
+    assert model.status_ in ("time_limit", "solved")
+    assert np.mean(model.predict(X) == y) > 0.75
+
+
+def test_max_iter(overlapping):
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = pairs(max_iter=6).fit(*overlapping)
+    assert model.n_iter_ <= 12
+    assert model.dual_objective_ <= model.primal_objective_ < np.inf  # far too few steps for a good machine
+
+
+def test_any_number_of_threads(overlapping):
+    X, y = overlapping
+    one, two = (pairs(n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.dual_coef_.toarray(), two.dual_coef_.toarray())

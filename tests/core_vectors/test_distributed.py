@@ -1,0 +1,124 @@
+"""Core vectors on a Dask cluster of worker processes."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from core_oracles import assert_same_optimum
+from data_sets import blobs
+
+from polymargin import CoreVectorSVC
+from polymargin.core_vectors import options
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+# Warnings of a cluster that starts, loses workers and ends are not ours.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+OPTIONS = dict(C=10.0, gamma=0.5, tol=1e-8, random_state=5)
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def data(seed, monkeypatch):
+    """Rows, and the model of one machine on them, grown as a core set."""
+    monkeypatch.setattr(options, "SMALL_GRAM", 0)
+    X, y = blobs([900, 700, 400], 4, seed=seed)
+    return X, y, CoreVectorSVC(**OPTIONS).fit(X, y)
+
+
+def test_arrays(client, data):
+    X, y, alone = data
+    A, b = da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=500)
+    model = CoreVectorSVC(**OPTIONS).fit(A, b)
+    assert_same_optimum(model, alone, X)
+    labels = A.rechunk({1: -1}).map_blocks(model.predict, dtype=y.dtype, drop_axis=1).compute()
+    np.testing.assert_array_equal(labels, model.predict(X))
+
+
+def test_weights_and_strings(client, data, seed):
+    X, y, _ = data
+    w, names = np.random.default_rng(seed).uniform(0.5, 2, len(y)), np.array(["ant", "bee", "cat"])[y]
+    alone = CoreVectorSVC(C=10.0, class_weight="balanced").fit(X, names, sample_weight=w)
+    many = (da.from_array(v, chunks=700) for v in (names, w))
+    model = CoreVectorSVC(C=10.0, class_weight="balanced").fit(da.from_array(X, chunks=(700, -1)), *many)
+    assert model.gamma_ == pytest.approx(alone.gamma_, rel=1e-12)
+    np.testing.assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-7)
+
+
+def pid():
+    return os.getpid()
+
+
+def slowly(part, mark):
+    """Rows that take a moment to make, so that a fit is still running when its worker dies."""
+    import time
+
+    time.sleep(0.05)
+    return part
+
+
+def test_a_worker_killed_in_mid_fit_changes_nothing(client, data):
+    X, y, alone = data
+    A = da.from_array(X, chunks=(250, -1)).map_blocks(slowly, mark=0, dtype=X.dtype)
+    killed = []
+
+    class Kill(CoreVectorSVC):
+        """Kills a worker between two passes, while the others hold tasks."""
+
+        def _form(self, *arguments):
+            victims = list(client.run(pid).values())
+            client.loop.call_later(0.3, os.kill, victims[0], signal.SIGKILL)
+            killed.append(victims[0])
+            return super()._form(*arguments)
+
+    model = Kill(**OPTIONS).fit(A, da.from_array(y, chunks=250))
+    assert killed and killed[0] not in client.run(pid).values()
+    assert_same_optimum(model, alone, X)
+
+
+def test_parquet_partitions_are_never_gathered(client, data, tmp_path):
+    X, y, alone = data
+    frame = pd.DataFrame(X, columns=list("pqrs")).assign(kind=y)
+    for k in range(5):
+        frame[400 * k : 400 * (k + 1)].to_parquet(tmp_path / f"part{k}.parquet")
+    model = CoreVectorSVC(**OPTIONS).fit(dd.read_parquet(tmp_path), "kind")
+    assert_same_optimum(model, alone, X)
+    assert list(model.feature_names_in_) == list("pqrs")
+
+
+def test_traffic_does_not_grow_with_the_rows(client, data, seed):
+    """What travels: the core vectors out, candidates and moments back; ten times the rows are not ten times of that."""
+    X, y, _ = data
+    counted = []
+    for times in (1, 10):
+        rng = np.random.default_rng(seed)
+        Z = np.concatenate([X] * times) + 1e-3 * rng.normal(size=(times * len(X), 4))
+        A, b = da.from_array(Z, chunks=(len(Z) // 4, -1)), da.from_array(np.tile(y, times), chunks=len(Z) // 4)
+        # A huge sample would be all of the rows here.
+        model = CoreVectorSVC(**OPTIONS | dict(tol=0.2, sample_size=None)).fit(A, b)
+        counted.append(model.traffic_["received"] + model.traffic_["sent"])
+        assert model.traffic_["passes"] >= 3
+    assert counted[1] < 4 * counted[0]
+
+
+def test_bad_collections(data):
+    X, y, _ = data
+    A = da.from_array(X, chunks=(500, -1))
+    with pytest.raises(ValueError, match="Dask collections"):
+        CoreVectorSVC().fit(A, y)
+    with pytest.raises(ValueError, match="labels"):
+        CoreVectorSVC().fit(A)
+    with pytest.raises(ValueError, match="name of a column"):
+        CoreVectorSVC().fit(dd.from_pandas(pd.DataFrame(X), npartitions=2), "no")

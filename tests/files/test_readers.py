@@ -1,0 +1,157 @@
+"""Files, good and bad: every message says where the fault is."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_iris
+
+from polymargin.files.readers import ReadError, read
+
+GOOD = "a,b,color,y\n1,2.5,red,one\n,3,blue,two\n4,?,red,one\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to(text, name="data.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return to
+
+
+def test_csv(write):
+    X, y = read(write(GOOD), "y")
+    assert list(X.columns) == ["a", "b", "color"]
+    np.testing.assert_array_equal(y, ["one", "two", "one"])
+    assert X["a"].isna().tolist() == [False, True, False]
+    assert X["b"].isna().tolist() == [False, False, True]
+    assert X["color"].tolist() == ["red", "blue", "red"]
+    assert read(write(GOOD)).y is None
+
+
+@pytest.mark.parametrize("name", ["data.tsv", "data.txt", "data.csv"])
+@pytest.mark.parametrize("separator", "\t;")
+def test_other_separators(write, name, separator):
+    X, y = read(write(GOOD.replace(",", separator), name), "y")
+    assert X.shape == (3, 3)
+
+
+def test_compressed_and_byte_order_mark(write, tmp_path):
+    path = tmp_path / "data.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"\xef\xbb\xbf" + GOOD.encode())
+    X, y = read(path, "y")
+    assert X.columns[0] == "a"
+
+
+def test_quotes_and_blank_lines(write):
+    X, y = read(write('a,y\n"1","x, y"\n\n2,"two\nlines"\n'), "y")
+    assert y.tolist() == ["x, y", "two\nlines"]
+    assert X["a"].tolist() == [1, 2]
+
+
+def test_row_numbers_decimal_commas_and_dates(write):
+    """As a spreadsheet or pandas writes a table: without a name for the row numbers."""
+    text = "\ufeff;size;day;at;word;y\n0;1,5;2021-04-28;2021-04-28 10:30;1,5 m;1.0\n"
+    text += "1;;2021-04-29;;2,0 m;2.0\n2;-3;;;x;1.0\n"
+    with pytest.warns(UserWarning, match="first column has no name"):
+        X, y = read(write(text), "y")
+    assert list(X.columns) == ["size", "day", "at", "word"]
+    np.testing.assert_array_equal(X["size"], [1.5, np.nan, -3.0])
+    assert X["day"].dt.day.tolist()[:2] == [28, 29] and X["day"].isna().tolist() == [False, False, True]
+    assert X["at"].dt.minute[0] == 30 and X["word"].tolist() == ["1,5 m", "2,0 m", "x"]
+    assert y.dtype == np.int64 and y.tolist() == [1, 2, 1]
+    X, y = read(write("a,day,y\n1,2021-13-28,0.5\n2,2021-01-01,1.5\n"), "y")  # no such month; labels with decimals
+    assert X["day"].tolist() == ["2021-13-28", "2021-01-01"] and y.tolist() == [0.5, 1.5]
+    assert read(write('a,b,y\n"1,5",2,u\n"2,5",3,v\n'), "y").X["a"].tolist() == ["1,5", "2,5"]  # thousands, perhaps
+
+
+def test_all_formats_give_the_same_rows(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    frame.to_parquet(tmp_path / "iris.parquet")
+    np.savez(tmp_path / "iris.npz", X=X, y=y)
+    dump_svmlight_file(X, y, str(tmp_path / "iris.svm"), zero_based=False)
+    for name in ("iris.csv", "iris.parquet", "iris.npz", "iris.svm"):
+        rows = read(tmp_path / name, "y")
+        found = rows.X.toarray() if name.endswith("svm") else np.asarray(rows.X)
+        np.testing.assert_allclose(found, X)
+        np.testing.assert_array_equal(rows.y, y)
+
+
+BAD = {
+    "ragged, short": ("a,b,y\n1,2,u\n3,v\n", "line 3: expected 3 fields.*got 2.*comma"),
+    "ragged, long": ("a,b,y\n1,2,u\n3,4,5,v\n", "line 3: expected 3 fields.*got 4"),
+    "ragged after a blank line": ("a,b,y\n1,2,u\n\n\n3,v\n", "line 5: expected 3 fields"),
+    "no such column": ("a,b,Y\n1,2,u\n", "expected the target column 'y', got the columns 'a', 'b', 'Y'"),
+    "empty label": ("a,y\n1,u\n2,\n", "line 3: expected a label in column 'y', got an empty cell"),
+    "only a header": ("a,y\n", "expected rows below the header line, got none"),
+    "nothing": ("", "got an empty file"),
+    "blank": ("\n\n", "got only blank lines"),
+    "no header": ("1,2,3\n4,5,6\n", "got only numbers"),
+    "the same name twice": ("a,a,y\n1,2,u\n", "got 'a' twice"),
+    "no name": ("a,,y\n1,2,u\n", "got none for column 2"),
+    "no name at all": ('""\nu\nv\n', "got none for column 1"),
+    "only the target": ("y\nu\nv\n", "expected columns beside the target"),
+    "text where numbers belong": (
+        "a,y\n" + "1,u\n" * 20 + "1o,v\n" + "2,u\n" * 9,
+        "line 22: expected a number in column 'a' as in 29 other rows, got '1o'",
+    ),
+    "open quote": ('a,y\n1,"u\n2,v\n', "line 2: expected fields, got a quote"),
+    "not UTF-8": (b"a,y\n1,\xff\xfe\n", "expected UTF-8 text, got byte 0xff"),
+}
+
+
+@pytest.mark.parametrize("text,message", BAD.values(), ids=BAD)
+def test_bad_tables(write, text, message):
+    with pytest.raises(ReadError, match=message):
+        read(write(text), "y")
+
+
+def test_bad_paths(write, tmp_path):
+    write(GOOD)
+    with pytest.raises(ReadError, match='expected a file at .*, got none; did you mean "data.csv"'):
+        read(tmp_path / "date.csv")
+    with pytest.raises(ReadError, match="got a folder"):
+        read(tmp_path)
+    with pytest.raises(ReadError, match=r"expected a name that ends in .*\.parquet.*, got '.xlsx'"):
+        read(write(GOOD, "data.xlsx"))
+
+
+def test_other_bad_files(write, tmp_path):
+    with pytest.raises(ReadError, match="expected a Parquet file"):
+        read(write(GOOD, "a.parquet"))
+    with pytest.raises(ReadError, match="expected an NPZ archive"):
+        read(write(GOOD, "a.npz"))
+    with pytest.raises(ReadError, match="line 2: expected svmlight rows"):
+        read(write("1 1:2\n1 x:2\n", "a.svm"))
+    np.savez(tmp_path / "b.npz", Z=np.zeros(3))
+    with pytest.raises(ReadError, match="expected an array X with 2 dimensions, got the arrays Z"):
+        read(tmp_path / "b.npz")
+    np.savez(tmp_path / "c.npz", X=np.zeros((3, 2)), y=np.zeros(2))
+    with pytest.raises(ReadError, match=r"expected y of shape \(3,\), got shape \(2,\)"):
+        read(tmp_path / "c.npz")
+    np.savez(tmp_path / "d.npz", X=np.array([["a", object()]], dtype=object))
+    with pytest.raises(ReadError, match="plain arrays"):
+        read(tmp_path / "d.npz")
+
+
+def test_an_open_quote_is_found(write):
+    with pytest.raises(ReadError, match=r"line 3: expected fields, got a quote .* never closed"):
+        read(write('a,b,y\n1,2,x\n3,"4,y\n5,6,y\n'), "y")
+
+
+def test_the_last_columns_are_named_too(write):
+    names = [f"feature_{k}" for k in range(30)] + ["verdict"]
+    with pytest.raises(ReadError, match=r"'feature_0'.*\.\.\..*'verdict'; name the one with the labels"):
+        read(write(",".join(names) + "\n" + ",".join(["1"] * 31) + "\n"), "y")
+
+
+def test_archives_of_objects(tmp_path):
+    np.savez(tmp_path / "objects.npz", X=np.array([[{}, 1]], dtype=object))
+    with pytest.raises(ReadError, match="Python objects in it; write it with numpy.savez"):
+        read(tmp_path / "objects.npz")

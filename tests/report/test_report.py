@@ -1,0 +1,225 @@
+"""The report, opened in a real browser."""
+
+import shutil
+from string import ascii_uppercase
+
+import numpy as np
+import pandas as pd
+import pytest
+from data_sets import blobs
+from sklearn.datasets import load_iris, load_wine
+
+from polymargin import AutoSVC
+from polymargin.report import write_report
+from polymargin.report.facts import calibration_facts, facts, score_facts
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    return AutoSVC().fit(X[::2], y[::2]), X[1::2], y[1::2].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def page(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(*model, path, title="Wine <b>&", source="the other half")
+
+
+def test_facts_agree_with_the_model(model):
+    auto, X, y = model
+    f = facts(auto, X, y, title="t", source="s")
+    M = np.array(f["scores"]["confusion"])
+    assert M.sum() == len(y) and M.trace() / len(y) == pytest.approx(auto.score(X, y))
+    assert f["data"]["rows"] == len(y) and f["data"]["columns"] == 13
+    assert f["choices"] == auto.explain_choices_
+    assert len(f["embedding"]["points"]) == len(y)
+    assert {p["held"] for p in f["embedding"]["points"]} == {True, False}
+    shares = [v["share"] for v in f["sensitivity"]["features"]]
+    assert shares == sorted(shares, reverse=True) and sum(shares) == pytest.approx(1)
+    P = auto.predict_proba(X)
+    own = P[np.arange(len(y)), np.searchsorted(auto.classes_, y)]
+    assert [r["row"] for r in f["hardest"]["rows"]] == np.argsort(own, kind="stable")[:20].tolist()
+
+
+def test_calibration_counts():
+    P = np.array([[0.95, 0.05], [0.95, 0.05], [0.4, 0.6], [0.45, 0.55]])
+    c = calibration_facts(P, np.array([0, 1, 1, 1]), np.array([0, 1]))
+    assert sum(b["rows"] for b in c["bins"]) == 4
+    said = {round(b["said"], 3): b["was"] for b in c["bins"]}
+    assert said == {0.95: 0.5, 0.6: 1.0, 0.55: 1.0} or said == {0.95: 0.5, 0.575: 1.0}
+    assert c["error"] == pytest.approx((0.9 + 0.4 + 0.45) / 4)
+
+
+def test_a_class_that_is_not_there():
+    s = score_facts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([0, 1, 2]))
+    assert s["accuracy"] == pytest.approx(2 / 3)
+    assert s["table"][2]["rows"] == 0
+    assert s["macro F1"] == pytest.approx(np.mean([2 / 3, 2 / 3]))
+
+
+def test_nothing_is_loaded_and_names_are_escaped(page):
+    text = page.read_text()
+    assert "Wine &lt;b&gt;&amp;" in text
+    for word in ("http://", "https://", "src=", "@import", "url("):
+        assert word not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_words_gaps_and_odd_names(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X = pd.DataFrame(X, columns=["<script>", "b", "c", "d"]).assign(word=np.where(X[:, 0] > 5.8, "long", None))
+    X.iloc[::9, 1] = np.nan
+    labels = np.array(["</script>", "é 'x'", "z"])[y]
+    text = write_report(AutoSVC(C=10, gamma=0.2).fit(X, labels), X, labels, tmp_path / "r.html").read_text()
+    assert text.count("</script>") == 1
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    import os
+
+    from polymargin.report import save
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError):
+        save("text", tmp_path / "r.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed (Debian: apt-get install chromium)")
+    with api.sync_playwright() as p:
+        chromium = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def tab(browser, page, request):
+    tab = browser.new_page(color_scheme=request.param)
+    faults = []
+    tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda e: faults.append(str(e)))
+    tab.on("request", lambda r: faults.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+    tab.goto(page.as_uri())
+    yield tab
+    tab.close()
+    assert faults == []
+
+
+def test_hover_and_filter(tab):
+    points = tab.locator("#points use")
+    n = points.count()
+    assert n > 50
+    tip = tab.locator("#tip")
+    assert not tip.is_visible()
+    points.nth(n - 1).hover(force=True)
+    assert tip.is_visible() and tip.inner_text().startswith("row ")
+    first = tab.locator("#filter input").first
+    first.uncheck()
+    assert tab.locator('#points use[data-c="0"]').first.is_hidden()
+    assert tab.locator('#points use[data-c="1"]').first.is_visible()
+    assert tab.locator("#labels text").count() == 2
+    tab.get_by_role("button", name="None").click()
+    assert tab.locator("#labels text").count() == 0
+    tab.get_by_role("button", name="All").click()
+    assert tab.locator("#labels text").count() == 3
+
+
+def test_keyboard(tab):
+    tab.locator("#plane").focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#tip").inner_text().startswith("row ")
+    said = tab.locator("#tip").inner_text()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#tip").inner_text() != said
+
+
+def test_theme_button(tab):
+    color = "getComputedStyle(document.body).backgroundColor"
+    before = tab.evaluate(color)
+    tab.locator("#theme").click()
+    assert tab.evaluate(color) != before
+
+
+def test_nothing_sticks_out(tab):
+    for width in (1200, 390):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_keys_go_to_both_ends_and_leave(tab):
+    tab.locator("#plane").focus()
+    tip = tab.locator("#tip")
+    seen = []
+    for key in ("Home", "ArrowLeft", "End", "ArrowRight"):
+        tab.keyboard.press(key)
+        seen.append(tip.inner_text())
+    assert seen[0] == seen[3] != seen[1] == seen[2]  # round the corner and back
+    tab.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_all_controls_are_reached_by_tab(tab):
+    reached = []
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+        reached.append(tab.evaluate("(e => e.id || e.textContent || e.value)(document.activeElement)"))
+    for wanted in ("Data", "Run", "theme", "All", "None", "plane"):
+        assert wanted in reached
+    tab.locator("#filter input").first.focus()
+    tab.keyboard.press("Space")
+    assert tab.locator("#labels text").count() == 2
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory):
+    """A report on 26 classes."""
+    X, y = blobs([12] * 26, 4, seed=0, spread=1.0)
+    model = AutoSVC(C=10.0, gamma=0.1).fit(X, np.array(list(ascii_uppercase))[y])
+    return write_report(model, X, model.predict(X), tmp_path_factory.mktemp("letters") / "letters.html")
+
+
+def test_26_classes_fit_on_the_screen(browser, letters):
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    tab.goto(letters.as_uri())
+    assert tab.locator(".confusion tbody tr").count() == 26
+    wide = "(e => [e.scrollWidth, e.parentElement.clientWidth])(document.querySelector('.confusion'))"
+    table, room = tab.evaluate(wide)
+    assert table <= room
+    marks = tab.locator("#filter label use").evaluate_all(
+        "a => a.map(e => e.getAttribute('href') + e.getAttribute('fill'))"
+    )
+    assert len(set(marks)) == 26
+    boxes = [tab.locator(f"#scores table >> nth={k}").bounding_box() for k in range(2)]
+    assert boxes[1]["x"] > boxes[0]["x"] + boxes[0]["width"] and boxes[1]["y"] == boxes[0]["y"]  # beside each other
+    gray = "getComputedStyle(document.querySelector(`#points use[fill='var(--gray)']`)).fill"
+    shades = [(tab.emulate_media(color_scheme=scheme), tab.evaluate(gray))[1] for scheme in ("light", "dark")]
+    assert shades == ["rgb(91, 91, 91)", "rgb(180, 180, 180)"]
+    tab.emulate_media(media="print", color_scheme="light")
+    assert tab.locator(
+        "#filter label"
+    ).first.is_visible()  # the key to the marks is printed, what cannot be used is not
+    assert not tab.locator("#filter input").first.is_visible() and not tab.locator("#filter button").first.is_visible()
+    tab.emulate_media(media="screen")
+    tab.set_viewport_size({"width": 390, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    box = tab.locator("#plane").bounding_box()
+    for mark in tab.locator("#points use").all()[::25]:
+        at = mark.bounding_box()
+        assert box["x"] - 5 <= at["x"] <= box["x"] + box["width"] + 5
+        assert box["y"] - 5 <= at["y"] <= box["y"] + box["height"] + 5
+    tab.close()
+
+
+def test_run_facts_have_the_memory(model):
+    run = facts(*model, title="", source="")["run"]
+    assert run["memory to tune and train"].endswith("MB at most, the whole process")
+    assert 1 < float(run["memory for this report"].split()[0]) < 1e5

@@ -1,0 +1,122 @@
+"""What a fit claims where double precision, or the kernel, leaves nothing to claim."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from polymargin import CoreVectorSVC, EnclosingBall, JointSVC, OneVsRestSVC, PairwiseSVC
+
+
+def fit(est, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return est.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        dict(loss="hinge", intercept="none"),
+        dict(loss="squared_hinge", intercept="none"),
+        dict(loss="squared_hinge", intercept="none", nu=0.5),
+        dict(loss="hinge", intercept="exact"),
+    ],
+)
+def test_two_equal_rows_far_away(form):
+    """All scores are equal. Both rows lack the whole margin at w = 0, which is the optimum: P = D = 2, 1 or -1/2."""
+    best = 2.0 if form["loss"] == "hinge" else -0.5 if "nu" in form else 1.0
+    est = fit(JointSVC("scatter", kernel="linear", **form), np.full((2, 3), 1e9), [0, 1])
+    if est.status_ == "solved":
+        assert est.primal_objective_ == pytest.approx(best)
+        assert est.dual_objective_ == pytest.approx(best)
+    else:  # kernel values of 3e18 are known up to 400
+        assert est.duality_gap_ == np.inf
+        assert est.kkt_violation_ > est.tol
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("reduction", [PairwiseSVC, OneVsRestSVC])
+@pytest.mark.parametrize("distance", [1e4, 1e6, 1e8])
+def test_reductions_do_not_notice_where_the_origin_is(reduction, loss, distance, seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(60) % 3
+    X = np.round(1024 * (rng.normal(size=(60, 4)) + np.eye(3, 4)[y])) / 1024  # moving them is exact
+    near = reduction(kernel="linear", loss=loss).fit(X, y)
+    away = reduction(kernel="linear", loss=loss).fit(X + distance, y)
+    assert away.status_ == "solved"
+    assert away.primal_objective_ == pytest.approx(near.primal_objective_, rel=1e-6)
+    assert away.dual_objective_ == pytest.approx(near.dual_objective_, rel=1e-6)
+    # A score is <w, x> + bias in float64, four products of about |w| times the distance.
+    atol = 2e-6 + 64 * np.finfo(float).eps * distance * np.abs(near.coef_).sum(axis=1).max()
+    np.testing.assert_allclose(away.decision_function(X + distance), near.decision_function(X), atol=10 * atol)
+
+
+def test_values_without_digits_are_not_solved():
+    """Kernel values of 1e25: a score of 1 is their rounding error."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(40, 1)), 3) + 16384.0
+    est = fit(PairwiseSVC(kernel="poly", degree=6, gamma=1.0), X, np.arange(40) % 2)
+    assert est.status_ != "solved"
+    assert est.duality_gap_ == np.inf
+
+
+@pytest.mark.parametrize("estimator", [JointSVC, PairwiseSVC, CoreVectorSVC, EnclosingBall])
+@pytest.mark.parametrize("kernel", [dict(coef0=1e200), dict(gamma=1e200), dict(degree=400, coef0=1e5)])
+def test_kernel_values_that_overflow_are_refused(estimator, kernel, rng):
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="expected finite kernel values, got .* lower gamma, degree or coef0"):
+        estimator(kernel="poly", **kernel).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [JointSVC("ovr", intercept="none"), OneVsRestSVC()])
+def test_squared_hinge_without_a_minimum_is_refused_or_finite(estimator):
+    """The dual of the squared hinge, sum a + (1 - 1/C) sum a^2 / 2, grows without end."""
+    K = -np.eye(8)
+    est = estimator.set_params(kernel="precomputed", loss="squared_hinge", C=1e6, max_iter=20_000)
+    try:
+        fit(est, K, np.arange(8) % 2)
+    except ValueError as error:
+        assert "no minimum" in str(error)
+    else:
+        assert np.all(np.isfinite(est.decision_function(K)))
+        assert est.duality_gap_ == np.inf
+
+
+@pytest.mark.parametrize("solver", ["mdm", "ksk"])
+def test_min_norm_solvers_stay_feasible_with_indefinite_kernels(solver):
+    K = -np.eye(10)
+    est = fit(
+        JointSVC("kesler", loss="squared_hinge", solver=solver, kernel="precomputed", C=1e3), K, np.arange(10) % 2
+    )
+    B = np.zeros((2, 10))
+    B[:, est.support_] = est.dual_coef_
+    assert np.all(B[1 - np.arange(10) % 2, np.arange(10)] <= 0)
+    assert np.all(np.isfinite(B))
+    assert est.status_ != "solved" or est.duality_gap_ == np.inf
+
+
+def test_core_sets_that_stop_early_report_their_own_primal(seed):
+    """The ball test ends the growth while some rows are far outside: the best rho is then far from the core set's."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(60) % 4
+    X = 3 * np.eye(4, 6)[y] + rng.normal(size=(60, 6)) * (rng.random((60, 6)) < 0.3)
+    est = fit(CoreVectorSVC(C=50.0, kernel="linear", epsilon=0.2, random_state=0, tol=1e-6), X, y)
+    M = np.where(y[:, None] == y, 1.0, -1 / 3)
+    a = np.zeros(60)
+    a[est.support_] = est.dual_coef_.toarray().sum(axis=0)
+    s = (M * (X @ X.T)) @ a
+    primal = a @ s - 2 * est.rho_ + 50.0 * np.sum(np.maximum(est.rho_ - s, 0) ** 2)
+    assert est.primal_objective_ == pytest.approx(primal, rel=1e-5)
+
+
+def test_core_vectors_far_from_the_origin_claim_nothing():
+    """Kernel values of 1e12 and objectives of 0.02: the digits that are left do not show whether a fit is solved."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(108, 22)), rng.integers(0, 2, 108)
+    near = CoreVectorSVC(kernel="linear", tol=1e-3, time_limit=20).fit(X, y)
+    assert near.status_ == "solved" and near.duality_gap_ <= near.tol
+    with pytest.warns(ConvergenceWarning):
+        far = CoreVectorSVC(kernel="linear", tol=1e-3, time_limit=20, intercept="regularized").fit(X + 2.6e5, y)
+    assert far.status_ != "solved" and far.duality_gap_ == np.inf
