@@ -186,7 +186,9 @@ class Columns {
     found.exact ? rows.certify(found.alpha, found.gradient, *out) : rows.bound(found.alpha, *out);
     n_iter_ += found.n_iter;
     out->n_iter = found.n_iter + (out_[l] ? out_[l]->n_iter : 0);
-    out->status = found.status == Status::interrupted && !halted_ ? Status::time_limit : found.status;
+    // The end of everybody's time stops a column as a signal does.
+    const bool late = found.status == Status::interrupted && state_.status != Status::interrupted;
+    out->status = late ? Status::time_limit : found.status;
     if (out->violation <= set_.tol && out->status != Status::interrupted) out->status = Status::solved;
     if (out->status == Status::solved && out->violation > set_.tol) out->status = Status::stalled;
     if (out->status == Status::time_limit) stopped_.push_back({l, opening});

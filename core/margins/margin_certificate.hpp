@@ -1,4 +1,4 @@
-// What a dual point with a variable b per row and class proves, from the scores in `gradient`:
+// What a dual point with a variable b per row and class proves, from its scores F:
 //
 //   primal = 1/2 sum b (F - ref) + the losses of the slacks
 //   dual   = t'b - 1/2 sum b (F - ref) - sum ridge/2 |b|^2
@@ -11,7 +11,11 @@
 
 namespace polymargin {
 
-inline void certify(const MarginProblem& p, Solution& out) {
+struct Proof {
+  double primal, dual;
+};
+
+inline Proof certify(const MarginProblem& p, const std::vector<double>& alpha, const std::vector<double>& F) {
   const Index n = p.rows.size, T = p.classes;
   double quadratic = 0, ridge = 0, linear = 0, loss = 0;
   constexpr Index tile = 1024;  // class by class over some examples, as the numbers lie in memory
@@ -20,13 +24,13 @@ inline void certify(const MarginProblem& p, Solution& out) {
     const Index end = std::min(begin + tile, n);
     for (auto* v : {&ref, &sum, &top}) std::fill(v->begin(), v->end(), 0.0);
     for (Index c = 0; c < T && p.reference == Reference::mean; ++c)
-      for (Index i = begin; i < end; ++i) ref[i - begin] += out.gradient[c * n + i] / double(T);
+      for (Index i = begin; i < end; ++i) ref[i - begin] += F[c * n + i] / double(T);
     for (Index i = begin; i < end && p.reference == Reference::own; ++i)
-      ref[i - begin] = out.gradient[p.label[i] * n + i];
+      ref[i - begin] = F[p.label[i] * n + i];
     for (Index c = 0; c < T; ++c)
       for (Index i = begin; i < end; ++i) {
         const Index y = p.label[i], k = i - begin;
-        const double b = out.alpha[c * n + i], f = out.gradient[c * n + i] - ref[k], t = p.target(c, y);
+        const double b = alpha[c * n + i], f = F[c * n + i] - ref[k], t = p.target(c, y);
         quadratic += b * f;
         ridge += p.ridge[i] * b * b;
         linear += t * b;
@@ -37,8 +41,7 @@ inline void certify(const MarginProblem& p, Solution& out) {
       }
     for (Index k = 0; k < end - begin; ++k) loss += p.capped ? top[k] : sum[k];
   }
-  out.primal = 0.5 * quadratic + loss;
-  out.dual = linear - 0.5 * (quadratic + ridge);
+  return {0.5 * quadratic + loss, linear - 0.5 * (quadratic + ridge)};
 }
 
 }  // namespace polymargin

@@ -115,10 +115,7 @@ double MarginPolicy<T>::reference(Index k, const double* F, Index m) const {
 
 template <class T>
 double MarginPolicy<T>::objective(const std::vector<double>& b, const std::vector<double>& scores) const {
-  Solution at;
-  at.alpha = b, at.gradient = scores;
-  certify(p_, at);
-  return -at.dual;
+  return -certify(p_, b, scores).dual;
 }
 
 template <class T>
@@ -273,7 +270,8 @@ double MarginPolicy<T>::respond(Index i, const std::vector<double>&, const doubl
 
 template <class T>
 void MarginPolicy<T>::finish(Solution& out) {
-  certify(p_, out);
+  const Proof proof = certify(p_, out.alpha, out.gradient);
+  out.primal = proof.primal, out.dual = proof.dual;
 }
 
 template class MarginPolicy<float>;

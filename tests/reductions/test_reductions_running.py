@@ -1,9 +1,8 @@
 """How reductions run: many rows, memory, threads, limits, interruptions and warm starts give the same machines."""
 
-import time
-
 import numpy as np
 import pytest
+from clocks import assert_within
 from ctrl_c import CtrlC, posix
 from data_sets import blobs, digits, wine
 from oracles import rbf
@@ -291,8 +290,7 @@ def test_no_time_at_all():
 def test_a_time_limit_with_a_million_pairs():
     """Half a minute of work: listing the pairs and storing their solutions is part of the time."""
     X, y = blobs([2] * 1500, 5, seed=0, spread=1.0)
-    begin = time.process_time()
     with pytest.warns(ConvergenceWarning, match="not begun"):
-        model = PairwiseSVC(time_limit=1.0, n_jobs=1).fit(X, y)
-    assert time.process_time() - begin < 2.0 and np.isfinite(model.primal_objective_)
+        model = assert_within(2.0, lambda: PairwiseSVC(time_limit=1.0, n_jobs=1).fit(X, y))
+    assert np.isfinite(model.primal_objective_)
     assert model.predict(X[:3]).shape == (3,)

@@ -1,9 +1,8 @@
 """Searches that are stopped: what they keep, and how they go on."""
 
-import time
-
 import numpy as np
 import pytest
+from clocks import assert_within
 from ctrl_c import CtrlC, interrupted_program, posix
 from data_sets import blobs, digits200, wine
 from sklearn.exceptions import ConvergenceWarning
@@ -123,10 +122,8 @@ def test_ctrl_c_ends_fits_in_other_threads():
 
 def test_a_time_limit_ends_fits_in_other_threads():
     search, X, y = slow_search(1500, refit=False, time_limit=1.5)
-    begin = time.process_time()
     with pytest.warns(ConvergenceWarning, match="go on from here with warm_start=True"):
-        search.fit(X, y)
-    assert time.process_time() - begin < 12
+        assert_within(12.0, lambda: search.fit(X, y))
     assert search.status_ == "time_limit"
     assert np.isnan(search.cv_results_["mean_test_score"][1])
 
@@ -230,10 +227,8 @@ def test_a_time_limit_covers_the_refit_and_the_last_check(seed):
     X, y = blobs([700] * 3, 10, seed=seed, spread=3.0)
     machine = JointSVC("kesler", tol=1e-10, max_iter=10**9)
     search = RadiusMarginSearch(machine, max_samples=60, time_limit=1.0, n_jobs=1)
-    begin = time.process_time()
     with pytest.warns(ConvergenceWarning, match="time_limit"):
-        search.fit(X, y)
-    assert time.process_time() - begin < 2.0
+        assert_within(2.0, lambda: search.fit(X, y))
     assert search.status_ == "time_limit" and search.score(X, y) > 0.4
     assert search.best_estimator_.get_params() == machine.set_params(**search.best_params_).get_params()
 
