@@ -28,7 +28,7 @@ struct FreePages {
 template <class T>
 using Pages = std::unique_ptr<T[], FreePages>;
 
-// n values, uninitialised: a page is taken when it is written to. `huge`: all of them will be, so that large pages pay.
+// n values, uninitialized: a page is taken when it is written to. `huge`: all of them will be, so that large pages pay.
 template <class T>
 Pages<T> pages(std::size_t n, bool huge = false) {
   const std::size_t bytes = n * sizeof(T);

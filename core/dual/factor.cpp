@@ -83,7 +83,7 @@ Index Factor::append(double* rows, Index count, Index ld, const Index* group) {
   return done;
 }
 
-// The rows below move up; rotations of neighbouring columns make the rest triangular again.
+// The rows below move up; rotations of neighboring columns make the rest triangular again.
 void Factor::remove(Index at, double* y) {
   const Steps<double>& pass = steps<double>();
   for (Index k = 0; k < at; ++k) std::copy(column(k) + at + 1, column(k) + n_, column(k) + at);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -289,11 +290,11 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
             kernels.check_solution(self.kernel, solution.alpha, solution.intercept)
             self.classes_, self.gamma_, self.shape_fit_ = table.classes, gamma, X.shape
             self._set_report(solution, table.y, table.weight)
-            s, kernel = solution, f.kernel(examples.kernel)
-            self._set_prototypes(X, rows, table.y, s.alpha, s.intercept, s.B, s.weights)
+            self._set_prototypes(X, rows, table.y, solution)
+            examples = replace(examples, kernel=f.kernel(examples.kernel))
             if self.status_ != "no_margin" and not solution.centered:
-                claim_less(self, joint_error(self, X, rows, kernel, solution, self._box(table.weight)))
-            frame.indefinite = kernels.indefinite(X, rows, kernel, zero_sums=intercept == "exact")
+                claim_less(self, joint_error(self, examples, solution, self._box(table.weight)))
+            frame.indefinite = kernels.indefinite(X, rows, examples.kernel, zero_sums=intercept == "exact")
             frame.interrupted = solution.signalled
             frame.remark = None if machine.margins else self._overlap(X, rows, table.y)
         return self

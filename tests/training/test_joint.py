@@ -22,6 +22,7 @@ from sklearn.utils.class_weight import compute_class_weight
 import polymargin.joint
 from polymargin import JointSVC, kernels
 from polymargin.fitting import scales
+from polymargin.training.problem import Coefficients
 
 EXACT = dict(tol=1e-9)
 
@@ -119,7 +120,7 @@ def test_linear_weights(form, intercept, monkeypatch):
 def test_no_support_vectors_give_the_intercepts():
     X, y = iris()
     model = JointSVC("scatter").fit(X, y)
-    model._set_prototypes(X, np.arange(150), y, np.zeros(150), np.arange(3.0))
+    model._set_prototypes(X, np.arange(150), y, Coefficients(alpha=np.zeros(150), intercept=np.arange(3.0)))
     assert_array_equal(model.decision_function(X[:2]), [[0, 1, 2]] * 2)
     assert_array_equal(model.predict(X[:2]), [2, 2])
 

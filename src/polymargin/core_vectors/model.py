@@ -16,6 +16,7 @@ from ..fitting.progress import CALLER, CallbackSupportMixin
 from ..fitting.resources import threads
 from ..training.certificates import claim_less, core_error
 from ..training.decisions import Decision
+from ..training.problem import Coefficients
 from ..training.prototypes import PrototypeClassifier
 from .growth import Growth
 from .search import Form, Rows
@@ -120,9 +121,8 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         given = self.kernel == "precomputed"
         core, alpha = model.rows, model.alpha[order]
         y = core.y[order]
-        self._set_prototypes(
-            None if given else core.X[order], np.arange(len(order)), y, alpha, self._intercepts(y, alpha)
-        )
+        found = Coefficients(alpha=alpha, intercept=self._intercepts(y, alpha))
+        self._set_prototypes(None if given else core.X[order], np.arange(len(order)), y, found)
         if not given and not self.normalize:
             record = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
             claim_less(self, core_error(core.X[order], record, alpha, abs(self.primal_objective_)))

@@ -12,6 +12,7 @@ from ..fitting.examples import Examples
 from ..fitting.frame import Frame
 from ..training.certificates import relative_gap
 from ..training.pair_codes import all_pairs
+from ..training.problem import Coefficients
 from .growth import Growth, learn
 from .options import CoreLimits
 
@@ -70,6 +71,7 @@ def set_pairs(model: Any, fits: list[Growth], pairs: np.ndarray, X: Any, rows: n
     model.radius_ = float(max(np.sqrt(max(f.kappa + c.dual, 0.0)) for f, (c, _, _) in zip(fits, cores, strict=True)))
     model.core_size_path_ = [len(core.alpha) for core, _, _ in cores]
     model.n_kernel_evals_ = int(sum(fit.evaluations for fit in fits))
-    model._set_prototypes(X, rows[used], y[used], np.ones(len(used)), intercept, B)
+    found = Coefficients(alpha=np.ones(len(used)), intercept=intercept, B=B)
+    model._set_prototypes(X, rows[used], y[used], found)
     model.core_indices_ = model.support_
     model.n_support_ = np.bincount(y[used], minlength=len(model.classes_)).astype(np.int32)

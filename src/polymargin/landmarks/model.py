@@ -16,7 +16,7 @@ from ..fitting.progress import CallbackSupportMixin
 from ..fitting.resources import budget, threads
 from ..machines import MACHINES
 from ..training.decisions import Decision
-from ..training.problem import Formulation
+from ..training.problem import Coefficients, Formulation
 from ..training.prototypes import PrototypeClassifier
 from .blas import one_thread
 from .choice import Basis
@@ -154,7 +154,7 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         y_of = task.y[np.searchsorted(task.rows, numbers)] if chosen else B.argmax(axis=0)
         self.rho_ = 1.0
         Z = None if self.kernel == "precomputed" else fit.basis.Z
-        self._set_prototypes(Z, at[order], y_of, np.ones(len(order)), b, B)
+        self._set_prototypes(Z, at[order], y_of, Coefficients(alpha=np.ones(len(order)), intercept=b, B=B))
         self.support_ = numbers if task.numbers is None or not chosen else task.numbers[numbers]
         self.n_support_ = np.bincount(y_of, minlength=T).astype(np.int32)
         self.status_, self.n_iter_ = fit.status, int(fit.n_iter)

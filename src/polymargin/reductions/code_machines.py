@@ -28,7 +28,7 @@ from ..fitting.progress import CallbackSupportMixin, announce, with_callbacks
 from ..fitting.resources import fit_resources, threads
 from ..fitting.state import whole
 from ..machines import LOSSES
-from ..training.certificates import claim_less, hiding_error, relative_gap
+from ..training.certificates import Claim, claim_less, hiding_error, relative_gap
 from ..training.decisions import Decision
 from ..training.prototypes import LARGEST_COEF, PrototypeClassifier
 from .columns import balance, bounds, solve_columns
@@ -161,7 +161,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         B = sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), len(e)))
         size = max(abs(self.primal_objective_), abs(self.dual_objective_))
         uses = np.bincount(out["indices"], minlength=len(e))  # machines in which a row has a coefficient
-        return hiding_error(e.X, e.rows, e.kernel, B, uses * strength, self.loss == "squared_hinge", size)
+        return hiding_error(e, Claim(B, uses * strength, self.loss == "squared_hinge", size))
 
     def _last_columns(self, n: int, code: np.ndarray) -> tuple[sp.csr_array, np.ndarray] | None:
         """Coefficients over all n rows and biases of the last fit, if that had this code and as many rows."""

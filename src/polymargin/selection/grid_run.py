@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from math import ceil, log
 from typing import Any
 
@@ -23,6 +24,16 @@ from .gram_folds import GramFolds, RowFolds, Scored
 MADE = 2e8  # bytes of matrices per remaining second: certainly computed in less than half of the time
 BESIDE = 1.5  # a fit holds this many times its kernel values, with factors of free variables and working sets
 LEAST_ROWS = 10  # of a class on average, in the first round of halving
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A fold of the search: rows to train and to test on, of the `engine` that makes kernel values for it."""
+
+    engine: Any
+    number: int
+    train: np.ndarray
+    test: np.ndarray
 
 
 class GridRun:
@@ -152,7 +163,7 @@ class GridRun:
                     if by_code:
                         self.all_folds(engine, by_code, used, where, Cs, path)
                     rest = [k for k in same if k not in by_code]
-                    self.run(lambda k: self.fold(engine, k, used[k], where[k][1], Cs, path), rest)  # noqa: B023
+                    self.run(lambda k: self.fold(Fold(engine, k, used[k], where[k][1]), Cs, path), rest)  # noqa: B023
                 self.show(grid[1][j], (part + (done + 1) / len(numbers)) / len(parts))
         return rows
 
@@ -217,21 +228,21 @@ class GridRun:
                 def scored(some: np.ndarray, at: int = at, number: int = number) -> tuple[Any, None]:
                     return Named(engine.classes, found[at][number][np.searchsorted(rows[at], some)]), None
 
-                self.enter(row, k, seconds[at, number], scored, used[k], test[at], engine)
+                self.enter(row, Fold(engine, k, used[k], test[at]), seconds[at, number], scored)
 
-    def fold(self, engine: Any, k: int, train: np.ndarray, test: np.ndarray, Cs: list, path: list) -> None:
+    def fold(self, fold: Fold, Cs: list, path: list) -> None:
         """Any machine: one fold along the path of C."""
         n_threads = 1 if len(self.splits) >= self.n_threads else self.n_threads
         # The rows were checked already, and checking n^2 kernel values takes time.
         token = STOP.set(self.stop)
         try:
             with sklearn.config_context(assume_finite=True):
-                fits = engine.path(Cs, train, n_threads, self.left)
+                fits = fold.engine.path(Cs, fold.train, n_threads, self.left)
                 for row in path:
                     if self.halted():
                         return
                     seconds, scored = next(fits)
-                    self.enter(row, k, seconds, scored, train, test, engine)
+                    self.enter(row, fold, seconds, scored)
         except Stopped:
             if not self.stop():  # a fit leaves time for its own end
                 self.deadline = -np.inf
@@ -239,19 +250,19 @@ class GridRun:
         finally:
             STOP.reset(token)
 
-    def enter(self, row: dict, k: int, seconds: float, scored: Callable, train: Any, test: Any, engine: Any) -> None:
+    def enter(self, row: dict, fold: Fold, seconds: float, scored: Callable) -> None:
         """Times and scores of one fit."""
 
         def score(rows: np.ndarray) -> Any:
-            weights = dict(sample_weight=engine.weight[rows]) if self.weighted else {}
-            return self.search.scorer_(*scored(rows), engine.y[rows], **weights)
+            weights = dict(sample_weight=fold.engine.weight[rows]) if self.weighted else {}
+            return self.search.scorer_(*scored(rows), fold.engine.y[rows], **weights)
 
-        begin = time.perf_counter()
-        self.note(row["test"], k, score(test))
+        k, begin = fold.number, time.perf_counter()
+        self.note(row["test"], k, score(fold.test))
         row["score_time"][k] = time.perf_counter() - begin
         if self.train:
-            self.note(row["train"], k, score(train))
-        row["n_resources"] = max(row["n_resources"], len(train))
+            self.note(row["train"], k, score(fold.train))
+        row["n_resources"] = max(row["n_resources"], len(fold.train))
         row["fit_time"][k] = seconds  # comes last: the fold is finished
 
     def note(self, scores: dict, k: int, found: Any) -> None:

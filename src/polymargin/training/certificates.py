@@ -10,12 +10,14 @@ of these errors times the slopes of the losses. Where that is a large part of it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .. import _core, kernels
+from ..fitting.examples import Examples
 from ..machines import MACHINES
 
 EPS = 8 * float(np.finfo(float).eps)  # eight standard deviations, or a few operations
@@ -38,35 +40,45 @@ def squares(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarray | No
     return np.abs(_core.diagonal(kernels.as_data(X), kernel | {"centered": False}, rows, "float64"))
 
 
-def hiding_error(
-    X: Any,
-    rows: np.ndarray,
-    kernel: dict[str, Any],
-    B: Any,
-    slopes: np.ndarray,
-    squared: bool,
-    size: float,
-    W: np.ndarray | None = None,
-) -> float:
-    """The error of a score, if it is a larger share of the primal value than a solved fit may have; else 0.
+@dataclass(frozen=True)
+class Claim:
+    """What a primal value is made of.
 
-    B, (columns, n), are the coefficients of ``X[rows]``, dense or CSR; ``slopes``, (n,), those of the losses, or
-    their factors where losses are squares; ``size`` the primal value. W, (columns, d): the scores were computed from
-    these weights, not from B.
+    B, (columns, n), are coefficients, dense or CSR; ``slopes``, (n,), those of the losses, or their factors where
+    losses are squares; ``size`` is the primal value. W, (columns, d): scores come from these weights, not from B.
     """
-    k = squares(X, rows, kernel)
+
+    B: Any
+    slopes: np.ndarray
+    squared: bool
+    size: float
+    W: np.ndarray | None = None
+
+    def is_hidden(self, error: np.ndarray, slopes: np.ndarray) -> bool:
+        """Whether errors of scores are too large a share of the value; rounding of 1 - f itself is unavoidable."""
+        if self.squared:  # sum slopes ((xi + error)^2 - xi^2) / 2, by Cauchy's inequality
+            root = np.sqrt(float(slopes @ error**2))
+            largest = max(MOST * self.size, EPS**2 * float(slopes.sum()))
+            return bool((np.sqrt(2 * self.size) + root) * root > largest)
+        return float(slopes @ error) > max(MOST * self.size, EPS * float(slopes.sum()))
+
+
+def hiding_error(e: Examples, claim: Claim) -> float:
+    """The error of a score, if it is a larger share of the primal value than a solved fit may have; else 0."""
+    B, slopes = claim.B, claim.slopes
+    k = squares(e.X, e.rows, e.kernel)
     if k is None or not len(k):
         return 0.0
     lengths = B.multiply(B) @ k if sp.issparse(B) else np.einsum("cj,cj,j->c", B, B, k)
     error = EPS * np.sqrt(k * float(np.max(lengths, initial=0.0)))
-    if not hides(error, slopes, squared, size):
+    if not claim.is_hidden(error, slopes):
         return 0.0
     slopes = slopes * (np.asarray(abs(B).sum(axis=0)).ravel() > 0)  # rows without a coefficient have no loss
-    if W is not None and hides(error, slopes, squared, size):
-        longest = np.abs(W).max(axis=0)
-        for at in range(0, len(rows), BLOCK):
-            error[at : at + BLOCK] = EPS * (abs(X[rows[at : at + BLOCK]]) @ longest)
-    return float(error.max()) if hides(error, slopes, squared, size) else 0.0
+    if claim.W is not None and claim.is_hidden(error, slopes):
+        longest = np.abs(claim.W).max(axis=0)
+        for at in range(0, len(e), BLOCK):
+            error[at : at + BLOCK] = EPS * (abs(e.X[e.rows[at : at + BLOCK]]) @ longest)
+    return float(error.max()) if claim.is_hidden(error, slopes) else 0.0
 
 
 def core_error(X: Any, kernel: dict[str, Any], alpha: np.ndarray, size: float) -> float:
@@ -78,16 +90,14 @@ def core_error(X: Any, kernel: dict[str, Any], alpha: np.ndarray, size: float) -
     return error if error > MOST * size else 0.0
 
 
-def joint_error(
-    est: Any, X: Any, rows: np.ndarray, kernel: dict[str, Any], solution: Any, strength: np.ndarray
-) -> float:
+def joint_error(est: Any, e: Examples, solution: Any, strength: np.ndarray) -> float:
     """`hiding_error` of a fitted joint machine."""
     margins, T, squared = MACHINES[est.machine].margins, len(est.classes_), est.loss == "squared_hinge"
     if margins:  # a slack per class, and squares are not halved
         strength = strength * (1 if margins.largest else T) * (2 * margins.square if squared else 1)
     B = solution.alpha[None, :] if solution.B is None else solution.B
     size = max(abs(est.primal_objective_), abs(est.dual_objective_), 0.0 if est.nu is None else T * est.rho_)
-    return hiding_error(X, rows, kernel, B, strength, squared, size, est._coef)
+    return hiding_error(e, Claim(B, strength, squared, size, est._coef))
 
 
 def claim_less(est: Any, error: float) -> None:
@@ -95,11 +105,3 @@ def claim_less(est: Any, error: float) -> None:
     if error > 0:
         est.status_ = "stalled" if est.status_ == "solved" else est.status_
         est.duality_gap_, est.kkt_violation_ = float("inf"), max(error, est.kkt_violation_)
-
-
-def hides(error: np.ndarray, slopes: np.ndarray, squared: bool, size: float) -> bool:
-    """Whether errors of scores are too large a share of the primal value; rounding of 1 - f itself is unavoidable."""
-    if squared:  # sum slopes ((xi + error)^2 - xi^2) / 2, by Cauchy's inequality
-        root = np.sqrt(float(slopes @ error**2))
-        return (np.sqrt(2 * size) + root) * root > max(MOST * size, EPS**2 * float(slopes.sum()))
-    return float(slopes @ error) > max(MOST * size, EPS * float(slopes.sum()))

@@ -36,9 +36,9 @@ class Formulation:
         return {**kernel, "offset": 1.0} if self.intercept == "regularized" else kernel
 
 
-@dataclass
-class Solution:
-    """What a fit returns: the dual variables in the caller's row order, the model's constants, and how it went.
+@dataclass(kw_only=True)
+class Coefficients:
+    """What scores are made of: the dual variables in the caller's row order, and the model's constants.
 
     A machine with margins per class has coefficients ``B`` of shape (n_classes, n), and alpha is the largest variable
     of each row; one trained in weight space has its ``weights`` (n_classes, n_features) as well.
@@ -46,6 +46,14 @@ class Solution:
 
     alpha: np.ndarray
     intercept: np.ndarray
+    B: np.ndarray | Any = None
+    weights: np.ndarray | None = None
+
+
+@dataclass(kw_only=True)
+class Solution(Coefficients):
+    """What a fit returns: the coefficients, and how it went."""
+
     rho: float
     status: str
     signalled: bool
@@ -54,8 +62,6 @@ class Solution:
     dual_objective: float
     kkt_violation: float
     n_kernel_evals: int
-    B: np.ndarray | Any = None
-    weights: np.ndarray | None = None
     centered: bool = False  # the rows were, so that rounding was relative to their spread
 
     @property

@@ -29,6 +29,7 @@ from ..fitting.progress import CALLER
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments, warn_if_badly_scaled
 from .decisions import Decision
+from .problem import Coefficients
 
 # Where the support vectors hold few numbers, float64 costs nothing.
 CHEAP = 1 << 14
@@ -43,21 +44,12 @@ BLOCK = 4096  # rows copied at a time
 class PrototypeClassifier(ClassifierMixin, BaseEstimator):
     """Scores and predictions of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs` and a `fit`."""
 
-    def _set_prototypes(
-        self,
-        X: Any,
-        rows: np.ndarray,
-        y: np.ndarray,
-        alpha: np.ndarray,
-        intercept: np.ndarray,
-        B: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> None:
-        """Keep the rows of X with alpha > 0; `y`, `alpha` and the columns of `B`, if there is one, belong to `rows`.
+    def _set_prototypes(self, X: Any, rows: np.ndarray, y: np.ndarray, found: Coefficients) -> None:
+        """Keep the rows of X with alpha > 0; `y` and the coefficients belong to `rows`.
 
-        With `weights`, no scores need support vectors: X itself is kept, without a copy.
+        With weights, no scores need support vectors: X itself is kept, without a copy.
         """
-        used = np.flatnonzero(alpha > 0)
+        used = np.flatnonzero(found.alpha > 0)
         order = np.argsort(y[used], kind="stable")
         n_classes = len(self.classes_)
         segments = np.concatenate(([0], np.cumsum(np.bincount(y[used], minlength=n_classes))))
@@ -65,13 +57,13 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
         if self.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = X[self.support_] if weights is None else X
-        if B is None:
-            self.dual_coef_ = sp.csr_array((alpha[used][order], order, segments), shape=(n_classes, len(used)))
+            self.support_vectors_ = X[self.support_] if found.weights is None else X
+        if found.B is None:
+            self.dual_coef_ = sp.csr_array((found.alpha[used][order], order, segments), shape=(n_classes, len(used)))
         else:
-            self.dual_coef_ = np.take(B, used, axis=1)
-        self.intercept_ = np.array(intercept, dtype=np.float64)
-        self._coef = self._weights() if weights is None and self._has_weights() else weights
+            self.dual_coef_ = np.take(found.B, used, axis=1)
+        self.intercept_ = np.array(found.intercept, dtype=np.float64)
+        self._coef = self._weights() if found.weights is None and self._has_weights() else found.weights
         self._score_type = self._arithmetic()
 
     @property
