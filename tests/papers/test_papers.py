@@ -13,7 +13,7 @@ from polymargin import JointSVC
 from polymargin.datasets import DatasetNotFound
 from polymargin.papers import PAPERS, exhibits, reproduce, run, scatter, scatter_figures
 from polymargin.papers.command import app
-from polymargin.papers.exhibit import MEASURES, Exhibit, as_good, compare, pair, table
+from polymargin.papers.exhibit import MEASURES, Exhibit, as_good, compare, counts, pair, table
 from polymargin.papers.protocol import METHODS, best, coarse_to_fine, evaluator, folds, grid_accuracy, scaled
 from polymargin.papers.scatter import ad_svm_scores
 
@@ -64,6 +64,21 @@ def test_reading_a_printed_table():
 )
 def test_as_good_within_the_printed_deviation_or_a_point(measure, printed, ours, expected):
     assert as_good(measure, printed, ours) is expected
+
+
+def test_cells_are_counted_by_stricter_rules():
+    def cell(measure, difference, printed_sd=None, ours_sd=None):
+        return dict(paper="criteria", measure=measure, difference=difference, printed_sd=printed_sd, ours_sd=ours_sd)
+
+    cells = [
+        cell("error [%]", -0.1),
+        cell("accuracy [%]", -0.4),
+        cell("accuracy [%]", -0.9),
+        cell("error [%]", 1.5, 3.0, 4.0),  # a standard error of 0.5
+        cell("error [%]", 0.9, 3.0, 4.0),
+        cell("error [%]", 4.0, 3.0, 4.0),
+    ]
+    assert list(counts(cells).values()) == [5, 4, 3, 1]
 
 
 def toy(compute, **parts):

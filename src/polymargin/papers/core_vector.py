@@ -17,7 +17,7 @@ from ..core_vectors.classifier import CoreVectorSVC
 from ..core_vectors.enclosing_ball import EnclosingBall
 from ..datasets import load, make_gaussians
 from ..reductions.pairwise import PairwiseSVC
-from .exhibit import Exhibit, table
+from .exhibit import Exhibit, Place, Value, table
 from .protocol import SEED, fitted, timed
 
 if TYPE_CHECKING:
@@ -66,18 +66,23 @@ def rows(row: str, fast: bool) -> tuple:
     return X[some], D.y_train[some], X_test[::300], D.y_test[::300]
 
 
-def build(row: str, column: str) -> Any:
+SEEDS = range(5)  # the samples decide: every cell of a core vector machine is a mean over these
+PRINTED_CODE = "MCVM, code as printed"
+
+
+def build(row: str, column: str, seed: int = SEED) -> Any:
     svm, (q, epsilon, C), (q_joint, epsilon_joint, nu) = PARAMETERS[row]
     if column == "SVM":
         return PairwiseSVC(gamma=svm)
     if column == "CVM":
-        return CoreVectorSVC(C, gamma=q, scheme="pairwise", tol=1e-2, random_state=SEED)
-    return CoreVectorSVC(nu=nu, epsilon=epsilon_joint, gamma=q_joint, random_state=SEED)
+        return CoreVectorSVC(C, gamma=q, scheme="pairwise", tol=1e-2, random_state=seed)
+    code: dict[str, Any] = dict(code="printed", intercept="regularized") if column == PRINTED_CODE else {}
+    return CoreVectorSVC(nu=nu, epsilon=epsilon_joint, gamma=q_joint, random_state=seed, **code)
 
 
-def trained(row: str, column: str, X: np.ndarray, y: np.ndarray) -> Any:
+def trained(row: str, column: str, X: np.ndarray, y: np.ndarray, seed: int = SEED) -> Any:
     """The fitted machine. Most rows of Intrusion are repetitions: the SVM gets the distinct ones with their counts."""
-    model = build(row, column)
+    model = build(row, column, seed)
     if (row, column) != ("Intrusion", "SVM"):
         return fitted(model, X, y)
     Z = np.ascontiguousarray(np.column_stack([X, y]))
@@ -86,13 +91,22 @@ def trained(row: str, column: str, X: np.ndarray, y: np.ndarray) -> Any:
     return fitted(model, X[first], y[first], count)
 
 
+def as_printed(values: dict[Place, Value]) -> dict[Place, Value]:
+    """The places of the printed code, which the paper has no figures for."""
+    return {(row, PRINTED_CODE, "accuracy [%]"): (None, None) for row in dict.fromkeys(row for row, _, _ in values)}
+
+
 def compute(row: str, column: str, fast: bool) -> dict:
     X, y, X_test, y_test = rows(row, fast)
-    model = trained(row, column, X, y)
+    # The pairs stop at a certified gap, whatever was drawn on the way.
+    seeds = SEEDS if column.startswith("MCVM") else SEEDS[:1]
+    models = [trained(row, column, X, y, seed) for seed in seeds]
+    accuracy = [100 * model.score(X_test, y_test) for model in models]
+    n_support = [int(np.sum(model.n_support_)) for model in models]
     return {
-        "accuracy [%]": 100 * model.score(X_test, y_test),
-        "support vectors": int(np.sum(model.n_support_)),
-        "status": model.status_,
+        "accuracy [%]": (np.mean(accuracy), np.std(accuracy, ddof=1)) if len(seeds) > 1 else accuracy[0],
+        "support vectors": np.mean(n_support),
+        "status": models[0].status_,
     }
 
 
@@ -191,11 +205,14 @@ def growing(figure: str) -> tuple[Callable, Callable, Callable]:
 
 PLACE = "Asharaf, Murty and Shevade 2007, ICML, "
 DECIDED = (
-    "q, nu, epsilon and C are those of the paper's table 1, with its ridge nu n, ball test and samples of 59. Eq. 8, 9 "
-    "and 11 are read with a product of <y, y'> and k.",
-    "The label code is the simplex code, without bias. The printed one (plus signs, bias) gives the same on the "
-    "synthetic sets, but on Intrusion 80, 91 and 69 % with the seeds 0, 1 and 2: two classes do not repel each other.",
-    "The SVM's C is not printed: 1. The CVM stops at a certified gap of 1 %, as its ball test of 1e-5 would not end.",
+    "q, nu, epsilon and C are those of the paper's table 1, with its ridge nu n and ball test. Samples are of 59 rows "
+    "for every eight core vectors, where the paper draws 59 for each. Eq. 8, 9 and 11 are read with a product of "
+    "<y, y'> and k.",
+    "The label code of MCVM is the simplex code, without bias; the code as printed (plus signs, bias) has a column of "
+    "its own: with it two classes do not repel each other. Cells of MCVM are means over the seeds 0 to 4, with their "
+    "deviation; times are those of seed 0.",
+    "The SVM's C is not printed: 1. The CVM has no bias, unlike the paper's eq. 5, and stops at a certified gap of "
+    "1 %, as its ball test of 1e-5 would not end.",
     "The means and covariances of Synth 1 and 2 are not printed: ten unit Gaussians, so far apart that the best "
     "possible accuracy is that of the paper's SVM.",
     "Intrusion has the 494,021 rows of the 10 % file instead of 4,898,431, and its SVM is trained on the distinct rows "
@@ -228,7 +245,7 @@ EXHIBITS = (
         name="table 2",
         title="Synthetic sets of 100,000 and 1,000,000 rows",
         where=PLACE + "table 2",
-        printed=TABLE_2,
+        printed=TABLE_2 | as_printed(TABLE_2),
         compute=compute,
         clock=clock,
         own=("MCVM",),
@@ -241,7 +258,7 @@ EXHIBITS = (
         name="table 3",
         title="SensIT Vehicle (acoustic) and KDD intrusion detection",
         where=PLACE + "table 3",
-        printed=TABLE_3,
+        printed=TABLE_3 | as_printed(TABLE_3),
         compute=compute,
         clock=clock,
         own=("MCVM",),
@@ -249,6 +266,8 @@ EXHIBITS = (
         reasons={
             ("Intrusion", "SVM"): "The paper's C is not printed, and 1 is too small for so wide a kernel: on 30,000 "
             "of the rows C = 1 has 81.1 %, C = 100 92.2 % and C = 10,000 92.1 %.",
+            ("Intrusion", "MCVM"): "The sample decides: the seeds 0 to 4 have 91.9, 91.5, 81.0, 91.4 and 81.0 %; the "
+            "paper has one run. The ball test ends with 246 core vectors, long before the gap is small.",
         },
         decided=DECIDED,
     ),

@@ -315,6 +315,7 @@ EXHIBITS = (
             for k in COUNTS
             for by in ("I", "II", *RANKINGS)
         },
+        safe={"256 features": "with all features, no ranking matters"},
         compute=top_pixels,
         own=("I", "II"),
         fast_rows=("50 features",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,8 @@ class Exhibit:
     ``own``: the columns that are the paper's own method. ``reference``: the column that times are divided by.
     ``fast_rows``: the rows of a fast run (None: all). ``draw(fast)`` draws a figure of the paper again; one that prints
     no number has a picture and no cells. ``decided``: what the paper leaves open and how it is decided here.
-    ``reasons``: (row, column, measure) or (row, column) -> why ours is worse than printed, after a look.
+    ``reasons``: (row, column, measure) or (row, column) -> why ours is worse than printed, after a look. ``safe``:
+    row -> why its cells could hardly have been worse than printed.
     """
 
     paper: str
@@ -63,6 +64,7 @@ class Exhibit:
     draw: Callable[[bool], Figure] | Any = None
     decided: tuple[str, ...] = ()
     reasons: Mapping[tuple, str] = field(default_factory=dict)
+    safe: Mapping[str, str] = field(default_factory=dict)
 
     def places(self, fast: bool = False) -> list[tuple[str, str]]:
         """The (row, column) pairs, in the printed order: each is one computation."""
@@ -76,6 +78,40 @@ class Exhibit:
 
 def pair(value: float | Value) -> Value:
     return (value[0], value[1]) if isinstance(value, tuple | list) else (value, None)
+
+
+# What stands behind a printed deviation: ten folds, a hundred halves.
+REPEATS = {"scatter": 10, "criteria": 100}
+HALF = POINT / 2
+
+
+def standard_error(cell: Mapping[str, Any]) -> float | None:
+    """Of the difference of our mean and the printed one, if both have a deviation."""
+    if cell["printed_sd"] is None or cell["ours_sd"] is None:
+        return None
+    return float(((cell["printed_sd"] ** 2 + cell["ours_sd"] ** 2) / REPEATS[cell["paper"]]) ** 0.5)
+
+
+# From the verdict of this page to the strictest: by how much a cell may be worse than printed.
+RULES: dict[str, Callable[[Mapping[str, Any]], float]] = {
+    "by at most the printed deviation, or one point where none is printed": lambda c: (
+        POINT if c["printed_sd"] is None else c["printed_sd"]
+    ),
+    "by at most one point": lambda c: POINT,
+    "by at most two standard errors of the difference, or half a point where no deviation is printed": lambda c: (
+        HALF if standard_error(c) is None else 2 * standard_error(c)
+    ),
+    "not at all": lambda c: 0.0,
+}
+
+
+def counts(cells: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many of the judged cells keep to each of the rules."""
+
+    def worse(c: Mapping[str, Any]) -> float:
+        return c["difference"] if MEASURES[c["measure"]] == "low" else -c["difference"]
+
+    return {rule: sum(worse(c) <= allowed(c) + 1e-9 for c in cells) for rule, allowed in RULES.items()}
 
 
 def as_good(measure: str, printed: Value, ours: float) -> bool | None:
