@@ -24,7 +24,7 @@ RBF = {"kind": "rbf", "gamma": 0.5}
 K = _core.gram(X, RBF, ROWS)
 ONES, ZEROS = np.ones(N), np.zeros(N)
 CODE = np.array([[1, 1], [-1, 1], [-1, -1]], np.int8)
-RUN = dict(tol=1e-3, max_iter=1000, time_limit=10.0)
+RUN = dict(tol=1e-3, max_iter=1000, time_limit=1.0)
 STORE = dict(dtype="float64", memory=1e6, n_jobs=1)
 MODEL = dict(indptr=np.array([0, 1, 2, 3]), indices=np.array([0, 1, 2]), values=np.ones(3), bias=np.zeros(3))
 SV = dict(Z=X, SV=X, kernel=RBF, sv_rows=ROWS, dtype="float32", n_jobs=1)
