@@ -9,7 +9,8 @@ With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the v
 
 bounds it from above: the gap P - D is certified. One pass over the data finds P, and the rows whose s is smallest, the
 farthest ones from the center of the ball, which join the working set. Before the first pass the working set grows on
-random samples, as the paper does it. Small problems are solved as a whole by the solver of the joint machines.
+random samples, as the paper does it. Small problems are solved as a whole (whole.py), and so are those in memory whose
+core set turns out to be a large part of the rows.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from typing import Any
 import numpy as np
 
 from .. import _core, kernels
-from ..fitting.examples import Examples
 from ..training.certificates import relative_gap
 from .options import CoreLimits
-from .search import Form, Found, Model, Rows, Search, Source, best_rho, draw, joined
+from .search import Form, Found, Model, Rows, Search, Source, draw, joined
 from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
+DENSE, MANY = 1 / 8, 2000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
 FINER = 3  # passes at most that measure P of the last model exactly
 GRACE = 0.5  # and beyond the time limit, if it is the first one
 
@@ -47,6 +48,7 @@ class Growth:
     kappa: float  # the largest Q[i, i]
     limits: CoreLimits
     n: int
+    may_be_whole: bool = False  # whether the caller can solve all rows at once: the status is then "dense"
     # None until `run` has begun, and the last two until the first `solve`.
     working: Rows | Any = None
     alpha: np.ndarray | Any = None
@@ -100,6 +102,8 @@ class Growth:
             self.status, self.signalled = "interrupted", True
         except Ended as end:
             self.status = end.args[0]
+        if self.status == "dense":
+            return self
         allowed = {"interrupted": PATIENCE, "time_limit": self.limits.deadline + GRACE - time.monotonic()}
         if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
             self.last_pass(source)
@@ -184,6 +188,8 @@ class Growth:
             return self.solve(tol)
         self.path.append(len(used))
         self.n_rounds += 1
+        if self.may_be_whole and len(used) > max(DENSE * self.n, MANY):
+            raise Ended("dense")
         if out["signalled"]:
             raise KeyboardInterrupt
         if out["status"] not in ("solved", "stalled"):
@@ -299,7 +305,14 @@ class Growth:
         return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
 
 
-def grow(source: Source, form: Form, counts: np.ndarray, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
+def grow(
+    source: Source,
+    form: Form,
+    counts: np.ndarray,
+    limits: CoreLimits,
+    alpha: np.ndarray | None = None,
+    may_be_whole: bool = False,
+) -> Growth:
     """Grow a core set on the rows of a source with so many of each class; `alpha` are coefficients to start from."""
     per_class = 1 if limits.sample_size is None else max(1, -(-POOL // len(counts)))
     begin = time.monotonic()
@@ -311,64 +324,5 @@ def grow(source: Source, form: Form, counts: np.ndarray, limits: CoreLimits, alp
         used = np.flatnonzero(alpha)
         weight = np.ones(len(used)) if source.weight is None else source.weight[used]
         first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
-    return Growth(form, kappa, limits, n=int(counts.sum()), reading=reading).run(source, first, start, pool)
-
-
-def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
-    """Solve the problem on examples, at once if their Gram matrix is small, else by growing a core set.
-
-    The ball test is a matter of core sets, and a precomputed matrix is there already.
-    """
-    if form.kernel == "precomputed" or (8 * len(e) ** 2 <= limits.small and limits.epsilon is None):
-        return exact(form, e, limits, alpha)
-    used = e.X if len(e) == e.X.shape[0] else e.X[e.rows]
-    source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
-    return grow(source, form, np.bincount(e.y, minlength=form.n_classes), limits, alpha)
-
-
-def exact(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None) -> Growth:
-    """Solve the problem on all examples at once; the rows of the model are numbered from 0 in ``e.rows``."""
-    X, rows, y, weight, order, segments = e.X, e.rows, e.y, e.weight, e.order, e.segments
-    counts = np.diff(segments)
-    ridge = (form.ridge / weight)[order]
-    diagonal = _core.diagonal(kernels.as_data(X), form.record(X, X), e.sorted_rows, "float64")
-    linear = 0.5 * diagonal if form.ball else np.zeros(len(y))
-    fit = Growth(form, float((form.same * diagonal + ridge).max()), limits, n=len(y))
-    if alpha is None:
-        alpha = np.zeros(len(y))
-        alpha[order[segments[:-1][counts > 0]]] = 1 / np.count_nonzero(counts)
-    solver = _core.DualSolver(
-        kernels.as_data(X), form.record(X, X), e.sorted_rows, segments, form.same,
-        form.other, "float64", float(fit.limits.memory), form.threads,
-    )  # fmt: skip
-    a, tol, upper = alpha[order], min(0.1 * fit.limits.tol, 1e-6), np.full(len(y), np.inf)
-    fit.model = Model(Rows(order, None, y, weight), a, 0.0, 0.0, 0.0, 0.0)
-    while True:
-        out = solver.solve(
-            linear, upper, ridge, "total", False, a, tol, True, max(fit.limits.max_iter - fit.n_iter, 0),
-            fit.limits.left(), fit._asked if fit.limits.progress else None,
-        )  # fmt: skip
-        a, fit.n_iter = out["alpha"] / out["alpha"].sum(), fit.n_iter + out["n_iter"]
-        s = out["gradient"] - ridge * out["alpha"]
-        square, dual = float(a @ (s + linear)), float(a @ (linear - out["gradient"]))
-        rho = best_rho(s, ridge)
-        short = np.maximum(rho - s, 0)
-        primal = square - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
-        gap = relative_gap(primal, dual)
-        used = np.flatnonzero(a > 0)
-        at = order[used]
-        core = Rows(at, None if form.kernel == "precomputed" else X[rows[at]], y[at], weight[at])
-        mean, lowest = float(a @ out["gradient"]), float(out["gradient"].min())
-        fit.model = Model(core, a[used], dual, square, mean, lowest)
-        fit.best, fit.gap, fit.path = (fit.model, primal, rho), gap, [len(used)]
-        fit.status, fit.signalled = out["status"], out["signalled"]
-        if fit.status != "solved" or gap <= fit.limits.tol or tol < 1e-13:
-            break
-        tol *= 0.01
-    if gap <= fit.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
-        fit.status = "solved"
-    elif fit.status == "solved":
-        fit.status = "stalled"
-    fit.evaluations = int(solver.evaluations)
-    fit.doubt(X, rows)
-    return fit
+    fit = Growth(form, kappa, limits, n=int(counts.sum()), may_be_whole=may_be_whole, reading=reading)
+    return fit.run(source, first, start, pool)
