@@ -2,8 +2,8 @@
 
     min over a   a'Qa - 2 h'a      Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r / w_i      a >= 0, sum a = 1
 
-is solved on a small working set (core/core_set/core_set.hpp). Its value D = 2 h'a - a'Qa bounds the optimum from below.
-With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the value of the primal at the same model,
+is solved on a small working set, by the solver of the joint machines. Its value D = 2 h'a - a'Qa bounds the optimum
+from below. With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the primal at the same model,
 
     P = min over rho   ||w||^2 - 2 rho + sum_i (w_i / r) (rho - s_i)_+^2
 
@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, kernels
+from .. import kernels
 from ..training.certificates import relative_gap
 from .options import CoreLimits
-from .search import Form, Found, Model, Rows, Search, Source, draw, joined
+from .search import Form, Found, Model, Rows, Search, Source, by_class, draw, joined
 from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
+LEAST = 1e-9  # square radius of a ball, in parts of k(x, x), below which it is a point
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
@@ -167,22 +168,22 @@ class Growth:
         if self.limits.epsilon is not None and self.model is not None:  # half of what the ball test allows
             tol = max(tol, min(0.5, self.limits.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
         linear, ridge = form.linear(w.X), form.ridge / w.weight
-        core = _core.CoreSolver(
-            kernels.as_data(w.X), form.record(w.X, w.X), np.arange(len(w)), w.y, form.same, form.other, form.dtype,
-            float(min(self.limits.memory, ROW_BYTES)), form.threads,
-        )  # fmt: skip
+        order, segments = by_class(w.y, form.n_classes)
+        core = form.solver(w.X, order, segments, min(self.limits.memory, ROW_BYTES))
         out = core.solve(
-            linear, ridge, self.alpha, tol, max(self.limits.max_iter - self.n_iter, 0),
-            max(self.left(), 0.0), self._asked if self.limits.progress else None,
+            linear[order], np.full(len(w), np.inf), ridge[order], "total", False, self.alpha[order],
+            *self.violation(tol), max(self.limits.max_iter - self.n_iter, 0), max(self.left(), 0.0),
+            self._asked if self.limits.progress else None,
         )  # fmt: skip
         self.n_iter += out["n_iter"]
         self.evaluations += core.evaluations
-        self.alpha, self.gradient = out["alpha"], out["gradient"]
+        self.alpha, self.gradient = np.empty(len(w)), np.empty(len(w))
+        self.alpha[order], self.gradient[order] = out["alpha"], out["gradient"]
         a, used = self.alpha, np.flatnonzero(self.alpha > 0)
         a[used] /= a[used].sum()
         square = float(a @ self.gradient + a @ linear - a**2 @ ridge)
-        mean, lowest = float(a @ self.gradient), float(out["multiplier"][0])
-        self.model = Model(w[used], a[used], float(out["dual"]), square, mean, lowest)
+        mean, lowest = float(a @ self.gradient), float(self.gradient.min())
+        self.model = Model(w[used], a[used], float(a @ linear) - mean, square, mean, lowest)
         if 4 * form.error > 0.05 * self.limits.tol * abs(self.model.dual):  # too much for the certificate
             self.form = form.widened()
             return self.solve(tol)
@@ -195,6 +196,15 @@ class Growth:
         if out["status"] not in ("solved", "stalled"):
             raise Ended(out["status"])
         self.tell()
+
+    def violation(self, tol: float) -> tuple[float, bool]:
+        """The violation that leaves a relative gap of at most tol, and whether it is relative to the margin a'g.
+
+        The gap is 2 (a'g - min g) / |D|. Without h the margin is |D|; with it, the last D is a lower bound.
+        """
+        if not self.form.ball:
+            return 0.5 * tol, True
+        return 0.5 * tol * max(self.model.dual if self.model else 0.0, LEAST * self.kappa), False
 
     def add(self, rows: Rows) -> None:
         self.working = joined([self.working, rows])

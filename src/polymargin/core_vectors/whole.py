@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import _core, kernels
@@ -62,7 +60,7 @@ def solve_whole(fit: Growth, e: Examples, alpha: np.ndarray | None, tol: float) 
     begin = np.zeros(len(e)) if alpha is None else alpha[e.order]
     fit.status = "solved"
     while True:
-        solver = solver_of(fit.form, e, fit.limits)
+        solver = fit.form.solver(e.X, e.sorted_rows, e.segments, fit.limits.memory)
         ridge = (fit.form.ridge / e.weight)[e.order]
         linear, upper = linear_term(fit.form, e, scaled), np.full(len(e), np.inf)
         while True:
@@ -90,13 +88,6 @@ def solve_whole(fit: Growth, e: Examples, alpha: np.ndarray | None, tol: float) 
     fit.path.append(len(fit.model.alpha))
     fit.doubt(e.X, e.rows)
     return fit
-
-
-def solver_of(form: Form, e: Examples, limits: CoreLimits) -> Any:
-    return _core.DualSolver(
-        kernels.as_data(e.X), form.record(e.X, e.X), e.sorted_rows, e.segments, form.same, form.other, form.dtype,
-        float(limits.memory), form.threads,
-    )  # fmt: skip
 
 
 def linear_term(form: Form, e: Examples, scaled: bool) -> np.ndarray:
