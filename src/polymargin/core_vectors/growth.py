@@ -189,13 +189,13 @@ class Growth:
             return self.solve(tol)
         self.path.append(len(used))
         self.n_rounds += 1
-        if self.may_be_whole and len(used) > max(DENSE * self.n, MANY):
-            raise Ended("dense")
         if out["signalled"]:
             raise KeyboardInterrupt
         if out["status"] not in ("solved", "stalled"):
             raise Ended(out["status"])
         self.tell()
+        if self.may_be_whole and len(used) > max(DENSE * self.n, MANY):
+            raise Ended("dense")
 
     def violation(self, tol: float) -> tuple[float, bool]:
         """The violation that leaves a relative gap of at most tol, and whether it is relative to the margin a'g.
