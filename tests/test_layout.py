@@ -15,7 +15,6 @@ ORDER = [
     "dual",
     "margins",
     "codes",
-    "core_set",
     "landmarks",
     "criteria",
     "scores",

@@ -107,6 +107,5 @@ void bind_neighbors(nb::module_& m);
 void bind_scores(nb::module_& m);
 void bind_small_qp(nb::module_& m);
 void bind_solvers(nb::module_& m);
-void bind_core_set(nb::module_& m);
 
 }  // namespace polymargin

@@ -1,17 +1,13 @@
 // Binary machines by code: the solver of all columns on shared kernel values, and their scores.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cmath>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "arguments.hpp"
-#include "base/watch.hpp"
-#include "codes/code_solver.hpp"
+#include "codes/code_values.hpp"
 #include "running.hpp"
 #include "scores/code_scores.hpp"
 
@@ -68,28 +64,11 @@ Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at,
   return c;
 }
 
-constexpr double kMaking = 0.4;  // share of the time for kernel values that all columns share
-constexpr double kPacking = 5;   // the final work on each column, in multiples of the time to list the columns
-constexpr double kMade = 5e8;    // bytes of kernel values that are certainly computed in a second
+constexpr double kPacking = 5;  // the final work on each column, in multiples of the time to list the columns
 
 // From best to worst; a limit that ended some columns takes precedence over how others ended.
 constexpr Status kFromBest[] = {Status::solved, Status::stalled, Status::max_iter, Status::time_limit,
                                 Status::interrupted};
-
-// Kernel values in one type: computed here, or given as they are.
-template <class T>
-struct Values {
-  std::unique_ptr<KernelBlocks<T>> K;
-  Pages<T> made;
-  Vector<T> given;
-  SharedValues<T> shared;
-
-  void hold(const T* values, Index n) {
-    shared.gram = {values, n};
-    shared.diagonal.resize(n);
-    for (Index i = 0; i < n; ++i) shared.diagonal[i] = values[i * n + i];
-  }
-};
 
 class CodeSolver {
  public:
@@ -151,18 +130,13 @@ class CodeSolver {
     const std::chrono::duration<double> listed = std::chrono::steady_clock::now() - begun;
     settings.time_limit = std::max(time_limit - (1 + kPacking) * listed.count(), 0.0);
     bool signalled = false;
-    settings.stop = [&](const Progress& now) {
-      const nb::gil_scoped_acquire gil;
-      try {
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        return !stop.is_none() && nb::cast<bool>(stop(now.n_iter, now.violation, now.dual, now.seconds));
-      } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_KeyboardInterrupt)) throw;
-        return signalled = true;
-      }
-    };
-    const CodeSolution out = wide_ ? run(*wide_, p, begin, settings) : run(*narrow_, p, begin, settings);
-    nb::dict result = packed(out, Unbegun(p, wide_ ? wide_->shared.diagonal : narrow_->shared.diagonal, begin));
+    settings.stop = asking(stop, signalled);
+    CodeSolution out;
+    {
+      const nb::gil_scoped_release free;
+      out = wide_ ? wide_->solve(p, begin, settings, team_) : narrow_->solve(p, begin, settings, team_);
+    }
+    nb::dict result = packed(out, Unbegun(p, wide_ ? wide_->shared().diagonal : narrow_->shared().diagonal, begin));
     result["signalled"] = signalled;
     return result;
   }
@@ -170,88 +144,27 @@ class CodeSolver {
   Array scores(Vector<Index> offsets, Vector<Index> at, Vector<double> b, Vector<double> bias, Vector<Index> rows) {
     const CodeModel model{{}, coefficients(offsets, at, b, span(bias).size, n_), span(bias)};
     check_indices(span(rows), n_, "rows");
-    return wide_ ? held_scores(*wide_, model, span(rows)) : held_scores(*narrow_, model, span(rows));
+    return wide_ ? held_scores(wide_->shared(), model, span(rows)) : held_scores(narrow_->shared(), model, span(rows));
   }
 
-  std::uint64_t evaluations() const {
-    return wide_ ? (wide_->K ? wide_->K->evaluations() : 0) : (narrow_->K ? narrow_->K->evaluations() : 0);
-  }
+  std::uint64_t evaluations() const { return wide_ ? wide_->evaluations() : narrow_->evaluations(); }
 
  private:
   template <class T>
-  void make(std::unique_ptr<Values<T>>& v, const Kernel& k) {
-    v = std::make_unique<Values<T>>();
-    v->K = std::make_unique<KernelBlocks<T>>(X_.data, X_.data, k);
+  void make(std::unique_ptr<CodeValues<T>>& v, const Kernel& k) {
+    v = std::make_unique<CodeValues<T>>(std::make_unique<KernelBlocks<T>>(X_.data, X_.data, k), span(rows_), memory_);
   }
   template <class T>
-  bool take(std::unique_ptr<Values<T>>& v, nb::handle values) {
+  bool take(std::unique_ptr<CodeValues<T>>& v, nb::handle values) {
     Vector<T> given;
     if (!nb::try_cast(values, given, false) || static_cast<Index>(given.shape(0)) < n_ * n_ + kLanes) return false;
-    v = std::make_unique<Values<T>>();
-    v->given = given;
-    v->hold(given.data(), n_);
+    given_ = nb::borrow(values);
+    v = std::make_unique<CodeValues<T>>(given.data(), n_);
     return true;
-  }
-
-  template <class T>
-  CodeSolution run(Values<T>& v, const CodeProblem& p, const Coefficients& begin, Settings settings) {
-    SharedValues<T>& shared = v.shared;
-    Hold hold = shared.gram.values
-                    ? Hold::all
-                    : worth_holding(p, sizeof(T), std::min(memory_, settings.time_limit * kMaking * kMade),
-                                    team_.size(), v.K->serial());
-    if (hold == Hold::all && !shared.gram.values) v.made = pages<T>(n_ * n_ + kLanes, true);
-    const nb::gil_scoped_release free;
-    Watch watch(settings);
-    // Values that take too long are given up: columns can do without them, but not without time.
-    Settings making = settings;
-    making.time_limit *= kMaking;
-    Watch maker(making);
-    Solution state;
-    std::atomic<bool> halted{false};
-    const std::thread::id caller = std::this_thread::get_id();
-    const auto stop = [&] {  // only the thread that called may ask Python
-      if (!halted && std::this_thread::get_id() == caller && maker.halted(state, 2, 0)) halted = true;
-      return halted.load();
-    };
-    const auto none = [&] {
-      return CodeSolution{std::vector<std::unique_ptr<ColumnSolution>>(p.columns()), state.status};
-    };
-    const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
-    if (hold == Hold::all && !shared.gram.values) {
-      std::fill_n(v.made.get() + n_ * n_, kLanes, T(0));
-      v.K->gram(span(rows_), v.made.get(), n_, team_, stop);
-      if (!halted) v.hold(v.made.get(), n_);
-    }
-    if (hold == Hold::classes && shared.own.empty()) {
-      std::vector<Pages<T>> own;
-      for (Index c = 0; c < p.classes() && !halted; ++c) {
-        const Index from = p.segments[c], size = p.segments[c + 1] - from;
-        own.push_back(pages<T>(size * size + kLanes, true));
-        std::fill_n(own.back().get() + size * size, kLanes, T(0));
-        v.K->gram(span(rows_).sub(from, from + size), own.back().get(), size, team_, stop);
-      }
-      if (!halted) shared.own = std::move(own);
-    }
-    if (shared.diagonal.empty() && !(ended() && begin.empty())) {
-      shared.diagonal.resize(n_);
-      v.K->diagonal(span(rows_), shared.diagonal.data());
-    }
-    if (ended()) return none();
-    const Index solvers = at_a_time(p, team_.size(), v.K && v.K->serial() && !shared.gram.values);
-    const double fit = std::sqrt(0.5 * memory_ / static_cast<double>(solvers) / sizeof(T));
-    shared.most_rows = static_cast<Index>(std::min(fit, double(kWholeColumn)));
-    const bool near = std::isfinite(settings.time_limit) || settings.max_iter < 8 * n_;
-    shared.hurry = near ? std::min<Index>(5120, settings.max_iter / 2) : 0;
-    if (v.K) shared.K = v.K.get(), shared.rows = span(rows_);
-    if (ended()) return none();
-    settings.time_limit = watch.left();
-    return solve_columns<T>(p, shared, begin, settings, team_);
   }
 
   static nb::dict packed(const CodeSolution& solution, Unbegun unbegun) {
     const std::vector<std::unique_ptr<ColumnSolution>>& columns = solution.columns;
-    static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
     const Index L = static_cast<Index>(columns.size());
     Index stored = 0, n_iter = 0;
     for (Index l = 0; l < L; ++l) stored += columns[l] ? static_cast<Index>(columns[l]->at.size()) : unbegun.size(l);
@@ -282,13 +195,13 @@ class CodeSolver {
     result["indptr"] = indptr, result["indices"] = indices, result["values"] = values;
     result["bias"] = bias, result["primal"] = primal, result["dual"] = dual;
     result["violation"] = violation, result["n_iter"] = n_iter, result["not_begun"] = not_begun;
-    result["status"] = names[static_cast<int>(kFromBest[worst])];
+    result["status"] = name_of(kFromBest[worst]);
     return result;
   }
 
   template <class T>
-  Array held_scores(const Values<T>& v, const CodeModel& model, Span<const Index> rows) {
-    if (!v.shared.gram.values) refuse("scores of training rows need kernel values that are held");
+  Array held_scores(const SharedValues<T>& shared, const CodeModel& model, Span<const Index> rows) {
+    if (!shared.gram.values) refuse("scores of training rows need kernel values that are held");
     auto out = empty<double>("float64", rows.size, model.columns());
     {
       const nb::gil_scoped_release free;
@@ -296,7 +209,7 @@ class CodeSolver {
       constexpr Index few = 64;
       team_.run((rows.size + few - 1) / few, [&](Index task) {
         for (Index r = task * few; r < std::min((task + 1) * few, rows.size); ++r) {
-          const T* k = v.shared.gram.values + rows[r] * v.shared.gram.ld;
+          const T* k = shared.gram.values + rows[r] * shared.gram.ld;
           for (Index l = 0; l < L; ++l) {
             const Span<const Index> at = model.coef.rows(l);
             const Span<const double> b = model.coef.values(l);
@@ -316,8 +229,9 @@ class CodeSolver {
   Index n_ = 0;
   double memory_ = 0;
   Team team_;
-  std::unique_ptr<Values<double>> wide_;
-  std::unique_ptr<Values<float>> narrow_;
+  nb::object given_;  // holds what the values point to
+  std::unique_ptr<CodeValues<double>> wide_;
+  std::unique_ptr<CodeValues<float>> narrow_;
 };
 
 // ---- scores of new rows ----

@@ -7,7 +7,6 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled core: kernel blocks, solvers and scores.";
   bind_code_paths(m);
   bind_codes(m);
-  bind_core_set(m);
   bind_criterion(m);
   bind_kernels(m);
   bind_landmarks(m);

@@ -26,10 +26,14 @@ inline std::function<bool(const Progress&)> asking(const nb::object& stop, bool&
   };
 }
 
-inline nb::dict report(const Solution& out, bool signalled) {
+inline const char* name_of(Status status) {
   static const char* const names[] = {"solved", "max_iter", "time_limit", "stalled", "interrupted"};
+  return names[static_cast<int>(status)];
+}
+
+inline nb::dict report(const Solution& out, bool signalled) {
   nb::dict result;
-  result["status"] = names[static_cast<int>(out.status)];
+  result["status"] = name_of(out.status);
   result["n_iter"] = out.n_iter;
   result["violation"] = out.violation;
   result["primal"] = out.primal;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/watch.hpp"
+#include "dual/active_set.hpp"
 #include "dual/dual_problem.hpp"
 #include "kernels/linear_scores.hpp"
 #include "kernels/row_store.hpp"
@@ -57,6 +58,7 @@ class WorkingSets {
         watch_(settings) {
     out_.gradient.assign(n_ * w_, 0);
     reference_.assign(n_ * w_, 0);
+    active_.width = w_;
     used_.assign(n_, 0);
     seen_.assign(n_, 0);
     std::vector<double> diagonal(n_);
@@ -84,19 +86,19 @@ class WorkingSets {
     begin(std::move(start), std::move(active));
     for (Index round = 0; !lost_; ++round) {
       const double violation = measure(), eps = sharper_ * policy_.tolerance();
-      if (violation <= eps && m_ == n_ && (polished_ || n_ > kPolished)) {
+      if (violation <= eps && active_.m == n_ && (polished_ || n_ > kPolished)) {
         if ((++n_weighed_ > kWeighed || !weigh(eps)) && !sharpen()) break;
         continue;
       }
-      if (m_ < n_ && violation <= std::max(eps, stage_tol_)) {
+      if (active_.m < n_ && violation <= std::max(eps, stage_tol_)) {
         widen();
         continue;
       }
-      watch_.keep(value_seconds_ * double(n_owed_) * double(n_ - m_));
+      watch_.keep(value_seconds_ * double(n_owed_) * double(n_ - active_.m));
       if (halted(violation) || stalled(violation)) break;
-      if (m_ > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
+      if (active_.m > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
       choose();
-      const bool whole = static_cast<Index>(set_positions_.size()) == m_;
+      const bool whole = static_cast<Index>(set_positions_.size()) == active_.m;
       polished_ = whole && n_ <= kPolished && (violation <= eps || Policy::kPolishesAtOnce);
       advance(polished_ ? std::min(eps, kPolishedTol) : whole ? 0.5 * eps : std::max(0.3 * eps, 0.25 * violation));
     }
@@ -105,7 +107,8 @@ class WorkingSets {
   }
 
  private:
-  static constexpr Index kBlock = 768;     // largest working set of a large problem
+  static constexpr Index kBlock = 768;  // largest working set of a large problem
+  static constexpr Index kLeast = 96;   // and the smallest: where few rows of a set move, the next one is half as large
   static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
   static constexpr Index kPolished = 256;  // up to this size, a solved problem is refined to rounding error
   static constexpr double kPolishedTol = 1e-12;
@@ -167,67 +170,26 @@ class WorkingSets {
 
   // --- the active set: rows in increasing order, with their own compact copies ---
 
-  // Between two refreshes the scores of the solution belong to `reference_`; only the active rows' F_ follows every step.
+  // Between two refreshes the scores of the solution belong to `reference_`; only those of the active rows follow every step.
   void activate(std::vector<Index> active) {
-    active_ = std::move(active);
-    m_ = static_cast<Index>(active_.size());
-    rows_.activate(active_);
+    active_.take(std::move(active), n_, out_.alpha, out_.gradient);
+    rows_.activate(active_.rows);
     spent_.assign(n_, 0);
-    F_.resize(m_ * w_), A_.resize(m_ * w_);
-    for (Index c = 0; c < w_; ++c)
-      for (Index k = 0; k < m_; ++k) {
-        F_[c * m_ + k] = out_.gradient[c * n_ + active_[k]];
-        A_[c * m_ + k] = out_.alpha[c * n_ + active_[k]];
-      }
     set_up();
   }
 
   void set_up() {
-    policy_.set_up(active_, A_.data());
+    policy_.set_up(active_.rows, active_.A.data());
     set_positions_.clear(), recent_.clear();
-    key_.resize(m_), excess_.resize(m_);
-  }
-
-  void scatter() {
-    for (Index c = 0; c < w_; ++c)
-      for (Index k = 0; k < m_; ++k) out_.gradient[c * n_ + active_[k]] = F_[c * m_ + k];
-  }
-
-  // Leaves out rows that are held at their bounds by more than the violation. Those that were active stay unless they are
-  // held; of the others at most `most` come in, the worst first.
-  std::vector<Index> contenders(double violation, const std::vector<char>& was_active, Index most) const {
-    std::vector<Index> kept, fresh;
-    for (Index k = 0; k < m_; ++k) {
-      const bool held = excess_[k] < -violation;
-      if (!held && (was_active[active_[k]] || is_used(k)))
-        kept.push_back(active_[k]);
-      else if (key_[k] > 0)
-        fresh.push_back(k);
-    }
-    keep_worst(fresh, most);
-    for (Index k : fresh) kept.push_back(active_[k]);
-    std::sort(kept.begin(), kept.end());
-    return kept;
-  }
-  bool is_used(Index k) const {
-    for (Index c = 0; c < w_; ++c)
-      if (A_[c * m_ + k] != 0) return true;
-    return false;
-  }
-  void keep_worst(std::vector<Index>& list, Index most) const {
-    if (static_cast<Index>(list.size()) <= most) return;
-    std::nth_element(list.begin(), list.begin() + most, list.end(),
-                     [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
-    list.resize(most);
   }
 
   // The active problem is solved: the exact scores of all others, and the next active set.
   void widen() {
     std::vector<char> was_active(n_, 0);
-    for (Index i : active_) was_active[i] = 1;
-    const Index most = std::max(m_, RowStore<T>::kSample);
-    scatter();
-    refresh(the_rest(active_, n_));
+    for (Index i : active_.rows) was_active[i] = 1;
+    const Index most = std::max(active_.m, RowStore<T>::kSample);
+    active_.store_scores(n_, out_.gradient);
+    refresh(the_rest(active_.rows, n_));
     if (++n_stages_ == 1) objective_ = policy_.objective(out_.alpha, out_.gradient);
     look_at_all(was_active, most);
   }
@@ -237,30 +199,19 @@ class WorkingSets {
     const double violation = measure(), eps = sharper_ * policy_.tolerance();
     stage_tol_ = std::max(eps, 0.1 * violation);
     if (violation <= eps || n_stages_ > kStages) return;
-    std::vector<Index> next = contenders(violation, was_active, most);
+    std::vector<Index> next = active_.contenders(violation, was_active, most);
     if (static_cast<Index>(next.size()) <= 7 * n_ / 10) activate(std::move(next));
   }
 
   // Inside a stage: drops what is held at its bounds.
   bool narrow(double violation) {
     if (n_stages_ > kStages) return false;
-    std::vector<Index> next = contenders(violation, std::vector<char>(n_, 1), m_);
+    std::vector<Index> next = active_.contenders(violation, std::vector<char>(n_, 1), active_.m);
     // Rows over all columns stay behind, so leaving them must bring more.
-    const Index most = rows_.over_all() ? m_ / 2 : 7 * m_ / 10;
+    const Index most = rows_.over_all() ? active_.m / 2 : 7 * active_.m / 10;
     if (static_cast<Index>(next.size()) > most || next.empty()) return false;
-    std::vector<Index> keep;
-    for (Index k = 0; k < m_ && keep.size() < next.size(); ++k)
-      if (active_[k] == next[keep.size()]) keep.push_back(k);
-    const Index m = static_cast<Index>(keep.size());
-    for (Index c = 0; c < w_; ++c)  // never ahead of what is still to be read
-      for (Index k = 0; k < m; ++k) {
-        F_[c * m + k] = F_[c * m_ + keep[k]];
-        A_[c * m + k] = A_[c * m_ + keep[k]];
-      }
-    rows_.narrow(next, keep);
-    active_ = std::move(next);
-    m_ = m;
-    F_.resize(m_ * w_), A_.resize(m_ * w_);
+    const std::vector<Index> keep = active_.narrow(std::move(next));
+    rows_.narrow(active_.rows, keep);
     set_up();
     return true;
   }
@@ -333,16 +284,17 @@ class WorkingSets {
   // --- optimality ---
 
   double measure() {
-    const double violation = policy_.measure(F_.data(), A_.data(), excess_.data());
-    for (Index k = 0; k < m_; ++k)
-      key_[k] = excess_[k] > 0 ? excess_[k] * excess_[k] / policy_.curvature(active_[k]) : 0;
+    const double violation = policy_.measure(active_.F.data(), active_.A.data(), active_.excess.data());
+    for (Index k = 0; k < active_.m; ++k)
+      active_.key[k] =
+          active_.excess[k] > 0 ? active_.excess[k] * active_.excess[k] / policy_.curvature(active_.rows[k]) : 0;
     return violation;
   }
 
   bool halted(double violation) { return watch_.halted(out_, violation, objective_); }
   bool stalled(double violation) {
     const Index q = std::max<Index>(1, static_cast<Index>(set_positions_.size()));
-    return watch_.stalled(out_, violation, objective_, 1 + 4 * m_ / q);
+    return watch_.stalled(out_, violation, objective_, 1 + 4 * active_.m / q);
   }
 
   // --- one round ---
@@ -351,25 +303,26 @@ class WorkingSets {
   // others that are like them; in one set they settle together, else they take turns round by round.
   void choose() {
     const Index quick =
-        std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(m_) * K_.cost())));
-    const Index fair = std::max(kLanes, static_cast<Index>(10 * std::sqrt(double(m_))) / kLanes * kLanes);
-    const Index size = m_ <= kWhole && rows_.active().capacity() >= m_
-                           ? m_
-                           : std::min({kBlock, fair, policy_.most_rows(), m_, rows_.active().capacity(), quick});
-    if (size == m_) {
-      set_positions_ = everything(m_);
+        std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(active_.m) * K_.cost())));
+    const Index fair = std::max(kLanes, static_cast<Index>(10 * std::sqrt(double(active_.m))) / kLanes * kLanes);
+    const Index size =
+        active_.m <= kWhole && rows_.active().capacity() >= active_.m
+            ? active_.m
+            : std::min({wanted_, fair, policy_.most_rows(), active_.m, rows_.active().capacity(), quick});
+    if (size == active_.m) {
+      set_positions_ = everything(active_.m);
       return;
     }
     // Some that want to grow and some that want to fall: under a sum constraint one kind alone cannot move.
     std::vector<Index> chosen, falling;
-    for (Index k = 0; k < m_; ++k)
-      if (key_[k] > 0) (policy_.wants_to_fall(k) ? falling : chosen).push_back(k);
+    for (Index k = 0; k < active_.m; ++k)
+      if (active_.key[k] > 0) (policy_.wants_to_fall(k) ? falling : chosen).push_back(k);
     const Index fresh = recent_.empty() ? size : size / 2;
     const Index n_up = static_cast<Index>(chosen.size()), n_down = static_cast<Index>(falling.size());
-    keep_worst(chosen, std::max(fresh / 2, fresh - n_down));
-    keep_worst(falling, std::max(fresh / 2, fresh - n_up));
+    active_.keep_worst(chosen, std::max(fresh / 2, fresh - n_down));
+    active_.keep_worst(falling, std::max(fresh / 2, fresh - n_up));
     chosen.insert(chosen.end(), falling.begin(), falling.end());
-    std::vector<char> taken(m_, 0);
+    std::vector<char> taken(active_.m, 0);
     for (Index k : chosen) taken[k] = 1;
     for (Index k : recent_) {
       if (static_cast<Index>(chosen.size()) == size) break;
@@ -386,17 +339,21 @@ class WorkingSets {
     const auto [Q, ld] = policy_.square(q);
     std::vector<Index> due;
     for (Index k : at)
-      if (spent_[active_[k]] >= m_ && !rows_.active().kept(k)) due.push_back(k);
+      if (spent_[active_.rows[k]] >= active_.m && !rows_.active().kept(k)) due.push_back(k);
     if (2 * static_cast<Index>(due.size()) <= rows_.active().capacity()) rows_.active().fetch(span(due), fetched_);
     std::vector<Index> missing, data;
     for (Index r = 0; r < q; ++r)
-      if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(data_[active_[at[r]]]);
+      if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(data_[active_.rows[at[r]]]);
     const Index h = static_cast<Index>(missing.size());
-    std::vector<T> block(static_cast<std::size_t>(h * h));
-    if (h > 0) K_.gram({data.data(), h}, block.data(), h, team_);
-    for (Index a = 0; a < h; ++a)
-      for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block[a * h + b];
-    for (Index r : missing) spent_[active_[at[r]]] += h;
+    if (h == q) {
+      K_.gram(span(data), Q, ld, team_);
+    } else if (h > 0) {
+      if (block_.size() < static_cast<std::size_t>(h * h)) block_.resize(static_cast<std::size_t>(h * h));
+      K_.gram(span(data), block_.data(), h, team_);
+      for (Index a = 0; a < h; ++a)
+        for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block_[a * h + b];
+    }
+    for (Index r : missing) spent_[active_.rows[at[r]]] += h;
     auto fill = [&, Q = Q, ld = ld](Index r) {
       std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
       const T* row = rows_.active().kept(at[r]);
@@ -416,60 +373,61 @@ class WorkingSets {
   void advance(double target) {
     const std::vector<Index>& at = set_positions_;
     const Index q = static_cast<Index>(at.size());
-    if (q == m_) rows_.active().fetch(span(at), fetched_);
+    if (q == active_.m) rows_.active().fetch(span(at), fetched_);
     local_kernel(at);
-    policy_.load(at, F_.data(), A_.data());
+    policy_.load(at, active_.F.data(), active_.A.data());
     // Polishing takes little more than as many steps as the solution did.
     const Index budget = std::min<Index>(set_.max_iter - out_.n_iter,
                                          polished_ ? out_.n_iter + Policy::kPolishing * q : Policy::kSteps * q + 1000);
     const Index steps = policy_.solve(target, budget, [&] { return stop(target); });
     out_.n_iter += steps;
-    move(at);
-    const std::vector<Index> free = policy_.together(F_.data(), A_.data(), steps, q);
+    wanted_ = 8 * move(at) < q ? std::max(kLeast, q / 2) : kBlock;
+    const std::vector<Index> free = policy_.together(active_.F.data(), active_.A.data(), steps, q);
     if (free.empty()) return;
     local_kernel(free);
-    policy_.load(free, F_.data(), A_.data());
+    policy_.load(free, active_.F.data(), active_.A.data());
     out_.n_iter += policy_.descend(target, [&] { return stop(target); });
     move(free);
   }
   bool stop(double violation) { return watch_.late() || watch_.asked(out_.n_iter, violation, objective_); }
 
-  // The variables of the rows at the positions `at` become those of the policy's solution.
-  void move(const std::vector<Index>& at) {
+  // The variables of the rows at the positions `at` become those of the policy's solution. Returns how many rows change.
+  Index move(const std::vector<Index>& at) {
     weighed_ = false;
     std::vector<Index> moved;
     Moves moves;
     for (Index r = 0; r < static_cast<Index>(at.size()); ++r) {
       bool same = true;
-      for (Index c = 0; c < w_; ++c) same &= policy_.value(r, c) == A_[c * m_ + at[r]];
+      for (Index c = 0; c < w_; ++c) same &= policy_.value(r, c) == active_.A[c * active_.m + at[r]];
       if (same) continue;
-      const Index i = active_[at[r]];
+      const Index i = active_.rows[at[r]];
       moved.push_back(at[r]);
       moves.row.push_back(i);
       bool owed = true;
-      for (Index c = 0; c < w_; ++c) owed &= A_[c * m_ + at[r]] == reference_[c * n_ + i];
+      for (Index c = 0; c < w_; ++c) owed &= active_.A[c * active_.m + at[r]] == reference_[c * n_ + i];
       n_owed_ += owed;
       for (Index c = 0; c < w_; ++c) {
-        moves.old.push_back(std::exchange(A_[c * m_ + at[r]], policy_.value(r, c)));
+        moves.old.push_back(std::exchange(active_.A[c * active_.m + at[r]], policy_.value(r, c)));
         moves.now.push_back(policy_.value(r, c));
       }
     }
     auto slopes = [&](bool before) {
       double sum = 0;
       for (std::size_t j = 0; j < moved.size(); ++j)
-        sum += policy_.slope(moved[j], F_.data(), A_.data(), moves.old.data() + j * w_, before);
+        sum += policy_.slope(moved[j], active_.F.data(), active_.A.data(), moves.old.data() + j * w_, before);
       return 0.5 * sum;
     };
     objective_ += slopes(true);
     follow(moved, moves);
     objective_ += slopes(false);
     for (Index k : moved) {
-      policy_.moved(k, A_.data());
-      for (Index c = 0; c < w_; ++c) out_.alpha[c * n_ + active_[k]] = A_[c * m_ + k];
+      policy_.moved(k, active_.A.data());
+      for (Index c = 0; c < w_; ++c) out_.alpha[c * n_ + active_.rows[k]] = active_.A[c * active_.m + k];
     }
+    return static_cast<Index>(moved.size());
   }
 
-  // Adds the change of the rows at the positions `moved` to F_.
+  // Adds the change of the rows at the positions `moved` to the active scores.
   void follow(const std::vector<Index>& moved, const Moves& moves) {
     const Split split = by_use(moved, moves.row, rows_.active(), used_);
     Moves part[2];  // whose kernel rows are computed on the way, and kept
@@ -483,8 +441,8 @@ class WorkingSets {
       }
     }
     rows_.active().fetch(span(split.at), fetched_);
-    policy_.add_rows(fetched_, part[1], span(active_), F_.data());
-    if (!part[0].row.empty()) policy_.add_blocks(part[0], span(active_), F_.data());
+    policy_.add_rows(fetched_, part[1], span(active_.rows), active_.F.data());
+    if (!part[0].row.empty()) policy_.add_blocks(part[0], span(active_.rows), active_.F.data());
   }
 
   // Changed rows whose kernel rows should be kept (with their positions in the cache), and those that come for the first time.
@@ -531,7 +489,7 @@ class WorkingSets {
   // Whether the tolerance was made smaller: slacks of a thousandth, times a large C, are a large gap.
   bool sharpen() {
     if (polished_ || sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
-    scatter();
+    active_.store_scores(n_, out_.gradient);
     Solution now = out_;
     policy_.finish(now);
     if (!(relative_gap(now.primal, now.dual) > set_.gap) || rounding() > 0.1 * sharper_ * policy_.tolerance())
@@ -544,20 +502,20 @@ class WorkingSets {
 
   // The scores of every row, if there is time for them, and what the point proves; else nothing is claimed.
   void finish() {
-    scatter();
-    if (m_ < n_ && !lost_) {
-      const double rows = double(changed_rows().size()), others = double(n_ - m_);
+    active_.store_scores(n_, out_.gradient);
+    if (active_.m < n_ && !lost_) {
+      const double rows = double(changed_rows().size()), others = double(n_ - active_.m);
       lost_ = rows * others * K_.cost() > kPatience && value_seconds_ * rows * others > std::max(watch_.left(), 0.0);
     }
     if (lost_) {
       out_.violation = out_.primal = std::numeric_limits<double>::infinity();
       out_.dual = -out_.primal;
       out_.exact = false;
-      policy_.lose(F_.data(), A_.data(), out_);
+      policy_.lose(active_.F.data(), active_.A.data(), out_);
       return;
     }
-    if (m_ < n_) {
-      refresh(the_rest(active_, n_));
+    if (active_.m < n_) {
+      refresh(the_rest(active_.rows, n_));
       activate(everything(n_));
     }
     measure();
@@ -579,7 +537,6 @@ class WorkingSets {
   const Settings& set_;
   Team& team_;
   const Index n_, w_;
-  Index m_ = 0;
   Watch watch_;
   double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
   double value_seconds_ = 0;            // of one score of one changed row, where time is limited
@@ -589,13 +546,14 @@ class WorkingSets {
   Solution out_;                                            // the kernel's part of the scores in `gradient`
   std::vector<double> reference_;
   std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
-  std::vector<Index> active_, set_positions_, recent_;
-  std::vector<Index> spent_;   // values computed for a row in working sets, since the active set was chosen
-  double sharper_ = 1;         // multiplies the tolerance
-  double stage_tol_ = 0;       // violation at which an active set is solved well enough
-  std::vector<double> F_, A_;  // over the active rows
-  std::vector<double> excess_, key_;
+  ActiveSet active_;
+  std::vector<Index> set_positions_, recent_;
+  std::vector<Index> spent_;  // values computed for a row in working sets, since the active set was chosen
+  double sharper_ = 1;        // multiplies the tolerance
+  double stage_tol_ = 0;      // violation at which an active set is solved well enough
   std::vector<const T*> fetched_;
+  std::vector<T> block_;   // kernel values between rows of a working set that are not kept
+  Index wanted_ = kBlock;  // rows of the next working set, at most
 };
 
 }  // namespace polymargin

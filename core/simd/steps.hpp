@@ -18,11 +18,6 @@ struct Range {  // of the gradient in one group
   double low = kBlocked, high = -kBlocked;  // min over those that may grow, max over those that may fall
 };
 
-struct Lowest {  // the smallest number and where it is; of equal ones the first
-  Index at = -1;
-  double value = kBlocked;
-};
-
 template <class T>
 struct Steps {
   // G += di Qi + dj Qj, then the variable with the largest gain violation^2 / Q_kk.
@@ -51,8 +46,6 @@ struct Steps {
                         Index skip, Index n);
   // own[k] = F[k] where label[k] == c
   void (*own_scores)(const T* F, const T* label, T c, Index n, T* own);
-  // G[k] += M(yi, label_k) Ki[k] - M(yj, label_k) Kj[k], M one of the two numbers `same` and `other`; the smallest G then.
-  Lowest (*shift)(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same, T other, Index n);
   T (*dot)(const T* x, const T* y, Index n);
   void (*axpy)(T c, const T* x, T* y, Index n);  // y += c x
   // out = c x + s y and y = c y - s x; out may begin before x.

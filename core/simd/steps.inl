@@ -297,38 +297,6 @@ void own_scores(const T* F, const T* label, T c, Index n, T* own) {
 }
 
 template <class T>
-Lowest shift(T* G, const T* Ki, const T* Kj, const T* label, T yi, T yj, T same, T other, Index n) {
-  V<T> low = all<T>(T(kBlocked));
-  I<T> at = I<T>{}, now = iota<T>();
-  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
-  const V<T> s = all<T>(same), o = all<T>(other);
-  Index k = 0;
-  for (; k + W<T> <= n; k += W<T>, now += step) {
-    const V<T> y = load(label + k);
-    const V<T> mi = y == all<T>(yi) ? s : o, mj = y == all<T>(yj) ? s : o;
-    const V<T> g = load(G + k) + mi * load(Ki + k) - mj * load(Kj + k);
-    store(G + k, g);
-    auto better = g < low;
-    low = better ? g : low;
-    at = better ? now : at;
-  }
-  Lowest best;
-  for (int l = 0; l < W<T>; ++l)
-    if (low[l] < best.value || (low[l] == best.value && at[l] < best.at)) {
-      best.value = low[l];
-      best.at = at[l];
-    }
-  for (; k < n; ++k) {
-    G[k] += (label[k] == yi ? same : other) * Ki[k] - (label[k] == yj ? same : other) * Kj[k];
-    if (G[k] < best.value) {
-      best.value = G[k];
-      best.at = k;
-    }
-  }
-  return best;
-}
-
-template <class T>
 T dot(const T* x, const T* y, Index n) {
   V<T> a = V<T>{}, b = V<T>{};
   Index k = 0;
@@ -365,7 +333,7 @@ void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
 template <class T>
 constexpr Steps<T> table = {box_first<T>,  box_second<T>, update<T>,    pair_second<T>, pair_step<T>,
                             add_rows<T>,   add_dots<T>,   both_ways<T>, margins<T>,     worst_example<T>,
-                            own_scores<T>, shift<T>,      dot<T>,       axpy<T>,        rotate<T>};
+                            own_scores<T>, dot<T>,        axpy<T>,      rotate<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;

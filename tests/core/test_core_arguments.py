@@ -109,14 +109,6 @@ CALLS = {
             lambda **a: _core.MarginSolver(X, RBF, ROWS, Y, 3, "own", 0.0, False, **STORE).solve(**a),
             dict(upper=ONES, ridge=ZEROS, b=np.zeros(3 * N), solver="auto", stop=None, **RUN),
         ),
-        "CoreSolver": (
-            lambda **a: _core.CoreSolver(**a).solve(ZEROS, ONES, np.full(N, 1 / N), stop=None, **RUN),
-            dict(X=X, kernel=RBF, rows=ROWS, label=Y, same=1.0, other=-0.5, **STORE),
-        ),
-        "CoreSolver.solve": (
-            lambda **a: _core.CoreSolver(X, RBF, ROWS, Y, 1.0, -0.5, **STORE).solve(**a),
-            dict(linear=ZEROS, ridge=ONES, alpha=np.full(N, 1 / N), stop=None, **RUN),
-        ),
         "LinearMarginSolver": (
             lambda **a: _core.LinearMarginSolver(**a).solve(ONES, ZEROS, np.zeros((N, 3)), seed=0, stop=None, **RUN),
             dict(X=X, rows=ROWS, label=Y, classes=3, capped=False, offset=1.0, target=np.ones(9), n_jobs=1),
@@ -252,8 +244,7 @@ FINE = [
     ("", "linear alpha b target code", "-1"),
     ("", "scale group target", "empty"),
     ("nearest", "group", "-1 large huge"),  # names of groups
-    ("CoreSolver", "label", "-1 large huge"),  # names of classes
-    ("CoreSolver DualSolver MarginSolver own_scores", "same other own_target", "-1"),
+    ("DualSolver MarginSolver own_scores", "same other own_target", "-1"),
     ("own_scores", "same other", "nan inf -inf"),
     ("rbf_of_distances", "gamma", "inf"),
     ("code_paths", "weight", "inf"),
@@ -297,7 +288,6 @@ def test_no_rows_at_all():
         lambda: _core.CodeSolver(X, RBF, none, nobody, **STORE),
         lambda: _core.DualSolver(X, RBF, none, nobody, 1.0, 0.0, **STORE),
         lambda: _core.MarginSolver(X, RBF, none, none, 3, "own", 0.0, False, **STORE),
-        lambda: _core.CoreSolver(X, RBF, none, none, 1.0, 0.0, **STORE),
         lambda: _core.LinearMarginSolver(X, none, none, 3, False, 1.0, np.zeros(0), 1),
     ):
         with pytest.raises(ValueError, match="rows must not be empty"):

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC
 from polymargin.core_vectors import growth as core_set
-from polymargin.core_vectors import options
+from polymargin.core_vectors import options, whole
 from polymargin.papers.core_vector import circle
 from polymargin.papers.core_vector import core_set as core_set_of
 
@@ -83,6 +83,25 @@ def test_a_grown_core_set_is_within_the_gap_of_a_conic_solver(growing, code, int
     best = core_primal(a, Q, ridge)
     assert best * (1 + 1e-6 * np.sign(-best)) - 1e-7 * optimum <= model.primal_objective_
     assert model.primal_objective_ <= best + 1e-4 * abs(best) + ROUNDING
+
+
+@pytest.mark.parametrize("tol", [0.05, 1e-4])
+@pytest.mark.parametrize("code, intercept", [("simplex", "none"), ("printed", "regularized")])
+def test_rows_that_are_mostly_core_vectors_are_solved_at_once(growing, monkeypatch, code, intercept, tol, seed, rng):
+    X, y = blobs([60, 25, 40, 8], 3, seed=seed)
+    weight = rng.uniform(0.5, 2, len(y))
+    Q = core_matrix(rbf(X, X, 0.4), y, 2.0, name=code, b0=float(intercept == "regularized"), weight=weight)
+    optimum, calls, once = core_optimum(Q)[0], [], whole.solve_whole
+    monkeypatch.setattr(core_set, "MANY", 20)
+    monkeypatch.setattr(whole, "solve_whole", lambda *args: calls.append(1) or once(*args))
+    model = CoreVectorSVC(C=0.5, code=code, intercept=intercept, gamma=0.4, tol=tol, random_state=seed)
+    model.fit(X, y, sample_weight=weight)
+    assert calls and model.status_ == "solved" and model.duality_gap_ <= tol
+    assert model.dual_objective_ <= -optimum * (1 - 1e-7) and -optimum * (1 + 1e-7) <= model.primal_objective_
+    a = dense_alpha(model, len(y))
+    assert a.sum() == pytest.approx(1) and a.min() >= 0
+    assert a @ Q @ a == pytest.approx(-model.dual_objective_, rel=1e-6)
+    assert core_primal(a, Q, 2.0, weight) <= model.primal_objective_ + ROUNDING
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

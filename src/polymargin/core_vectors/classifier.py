@@ -21,13 +21,14 @@ from ..fitting.progress import with_callbacks
 from ..fitting.state import keep, whole
 from . import options
 from .distributed import distributed_source, is_dask
-from .growth import grow, learn
+from .growth import grow
 from .model import ADVICE, CONSTRAINTS, CoreModel
 from .options import core_limits
 from .pairs import fit_pairs
 from .record import CORE_VECTORS, check_core, restore_core
 from .search import Rows, joined
 from .sources import Facts, begin_with, is_mapped, mapped, stream_of
+from .whole import learn
 
 
 def learns_in_parts(model: Any) -> bool:

@@ -22,10 +22,10 @@ from ..fitting.progress import CallbackSupportMixin, with_callbacks
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments
 from ..fitting.state import whole
-from .growth import learn
 from .options import core_limits
 from .record import BALL, check_ball
 from .search import Form
+from .whole import learn
 
 CONSTRAINTS = {
     "sample_size": (NONE, Number("a positive integer", least=1, integer=True)),

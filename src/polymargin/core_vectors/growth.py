@@ -2,14 +2,15 @@
 
     min over a   a'Qa - 2 h'a      Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r / w_i      a >= 0, sum a = 1
 
-is solved on a small working set (core/core_set/core_set.hpp). Its value D = 2 h'a - a'Qa bounds the optimum from below.
-With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the value of the primal at the same model,
+is solved on a small working set, by the solver of the joint machines. Its value D = 2 h'a - a'Qa bounds the optimum
+from below. With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the primal at the same model,
 
     P = min over rho   ||w||^2 - 2 rho + sum_i (w_i / r) (rho - s_i)_+^2
 
 bounds it from above: the gap P - D is certified. One pass over the data finds P, and the rows whose s is smallest, the
 farthest ones from the center of the ball, which join the working set. Before the first pass the working set grows on
-random samples, as the paper does it. Small problems are solved as a whole by the solver of the joint machines.
+random samples, as the paper does it. Small problems are solved as a whole (whole.py), and so are those in memory whose
+core set turns out to be a large part of the rows.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, kernels
-from ..fitting.examples import Examples
+from .. import kernels
 from ..training.certificates import relative_gap
 from .options import CoreLimits
-from .search import Form, Found, Model, Rows, Search, Source, best_rho, draw, joined
+from .search import Form, Found, Model, Rows, Search, Source, by_class, draw, joined
 from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
+LEAST = 1e-9  # square radius of a ball, in parts of k(x, x), below which it is a point
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
+DENSE, MANY = 1 / 8, 2000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
 FINER = 3  # passes at most that measure P of the last model exactly
 GRACE = 0.5  # and beyond the time limit, if it is the first one
 
@@ -47,6 +49,7 @@ class Growth:
     kappa: float  # the largest Q[i, i]
     limits: CoreLimits
     n: int
+    may_be_whole: bool = False  # whether the caller can solve all rows at once: the status is then "dense"
     # None until `run` has begun, and the last two until the first `solve`.
     working: Rows | Any = None
     alpha: np.ndarray | Any = None
@@ -100,6 +103,8 @@ class Growth:
             self.status, self.signalled = "interrupted", True
         except Ended as end:
             self.status = end.args[0]
+        if self.status == "dense":
+            return self
         allowed = {"interrupted": PATIENCE, "time_limit": self.limits.deadline + GRACE - time.monotonic()}
         if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
             self.last_pass(source)
@@ -163,22 +168,22 @@ class Growth:
         if self.limits.epsilon is not None and self.model is not None:  # half of what the ball test allows
             tol = max(tol, min(0.5, self.limits.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
         linear, ridge = form.linear(w.X), form.ridge / w.weight
-        core = _core.CoreSolver(
-            kernels.as_data(w.X), form.record(w.X, w.X), np.arange(len(w)), w.y, form.same, form.other, form.dtype,
-            float(min(self.limits.memory, ROW_BYTES)), form.threads,
-        )  # fmt: skip
+        order, segments = by_class(w.y, form.n_classes)
+        core = form.solver(w.X, order, segments, min(self.limits.memory, ROW_BYTES))
         out = core.solve(
-            linear, ridge, self.alpha, tol, max(self.limits.max_iter - self.n_iter, 0),
-            max(self.left(), 0.0), self._asked if self.limits.progress else None,
+            linear[order], np.full(len(w), np.inf), ridge[order], "total", False, self.alpha[order],
+            *self.violation(tol), max(self.limits.max_iter - self.n_iter, 0), max(self.left(), 0.0),
+            self._asked if self.limits.progress else None,
         )  # fmt: skip
         self.n_iter += out["n_iter"]
         self.evaluations += core.evaluations
-        self.alpha, self.gradient = out["alpha"], out["gradient"]
+        self.alpha, self.gradient = np.empty(len(w)), np.empty(len(w))
+        self.alpha[order], self.gradient[order] = out["alpha"], out["gradient"]
         a, used = self.alpha, np.flatnonzero(self.alpha > 0)
         a[used] /= a[used].sum()
         square = float(a @ self.gradient + a @ linear - a**2 @ ridge)
-        mean, lowest = float(a @ self.gradient), float(out["multiplier"][0])
-        self.model = Model(w[used], a[used], float(out["dual"]), square, mean, lowest)
+        mean, lowest = float(a @ self.gradient), float(self.gradient.min())
+        self.model = Model(w[used], a[used], float(a @ linear) - mean, square, mean, lowest)
         if 4 * form.error > 0.05 * self.limits.tol * abs(self.model.dual):  # too much for the certificate
             self.form = form.widened()
             return self.solve(tol)
@@ -189,6 +194,17 @@ class Growth:
         if out["status"] not in ("solved", "stalled"):
             raise Ended(out["status"])
         self.tell()
+        if self.may_be_whole and len(used) > max(DENSE * self.n, MANY):
+            raise Ended("dense")
+
+    def violation(self, tol: float) -> tuple[float, bool]:
+        """The violation that leaves a relative gap of at most tol, and whether it is relative to the margin a'g.
+
+        The gap is 2 (a'g - min g) / |D|. Without h the margin is |D|; with it, the last D is a lower bound.
+        """
+        if not self.form.ball:
+            return 0.5 * tol, True
+        return 0.5 * tol * max(self.model.dual if self.model else 0.0, LEAST * self.kappa), False
 
     def add(self, rows: Rows) -> None:
         self.working = joined([self.working, rows])
@@ -299,7 +315,14 @@ class Growth:
         return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
 
 
-def grow(source: Source, form: Form, counts: np.ndarray, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
+def grow(
+    source: Source,
+    form: Form,
+    counts: np.ndarray,
+    limits: CoreLimits,
+    alpha: np.ndarray | None = None,
+    may_be_whole: bool = False,
+) -> Growth:
     """Grow a core set on the rows of a source with so many of each class; `alpha` are coefficients to start from."""
     per_class = 1 if limits.sample_size is None else max(1, -(-POOL // len(counts)))
     begin = time.monotonic()
@@ -311,64 +334,5 @@ def grow(source: Source, form: Form, counts: np.ndarray, limits: CoreLimits, alp
         used = np.flatnonzero(alpha)
         weight = np.ones(len(used)) if source.weight is None else source.weight[used]
         first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
-    return Growth(form, kappa, limits, n=int(counts.sum()), reading=reading).run(source, first, start, pool)
-
-
-def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
-    """Solve the problem on examples, at once if their Gram matrix is small, else by growing a core set.
-
-    The ball test is a matter of core sets, and a precomputed matrix is there already.
-    """
-    if form.kernel == "precomputed" or (8 * len(e) ** 2 <= limits.small and limits.epsilon is None):
-        return exact(form, e, limits, alpha)
-    used = e.X if len(e) == e.X.shape[0] else e.X[e.rows]
-    source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
-    return grow(source, form, np.bincount(e.y, minlength=form.n_classes), limits, alpha)
-
-
-def exact(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None) -> Growth:
-    """Solve the problem on all examples at once; the rows of the model are numbered from 0 in ``e.rows``."""
-    X, rows, y, weight, order, segments = e.X, e.rows, e.y, e.weight, e.order, e.segments
-    counts = np.diff(segments)
-    ridge = (form.ridge / weight)[order]
-    diagonal = _core.diagonal(kernels.as_data(X), form.record(X, X), e.sorted_rows, "float64")
-    linear = 0.5 * diagonal if form.ball else np.zeros(len(y))
-    fit = Growth(form, float((form.same * diagonal + ridge).max()), limits, n=len(y))
-    if alpha is None:
-        alpha = np.zeros(len(y))
-        alpha[order[segments[:-1][counts > 0]]] = 1 / np.count_nonzero(counts)
-    solver = _core.DualSolver(
-        kernels.as_data(X), form.record(X, X), e.sorted_rows, segments, form.same,
-        form.other, "float64", float(fit.limits.memory), form.threads,
-    )  # fmt: skip
-    a, tol, upper = alpha[order], min(0.1 * fit.limits.tol, 1e-6), np.full(len(y), np.inf)
-    fit.model = Model(Rows(order, None, y, weight), a, 0.0, 0.0, 0.0, 0.0)
-    while True:
-        out = solver.solve(
-            linear, upper, ridge, "total", False, a, tol, True, max(fit.limits.max_iter - fit.n_iter, 0),
-            fit.limits.left(), fit._asked if fit.limits.progress else None,
-        )  # fmt: skip
-        a, fit.n_iter = out["alpha"] / out["alpha"].sum(), fit.n_iter + out["n_iter"]
-        s = out["gradient"] - ridge * out["alpha"]
-        square, dual = float(a @ (s + linear)), float(a @ (linear - out["gradient"]))
-        rho = best_rho(s, ridge)
-        short = np.maximum(rho - s, 0)
-        primal = square - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
-        gap = relative_gap(primal, dual)
-        used = np.flatnonzero(a > 0)
-        at = order[used]
-        core = Rows(at, None if form.kernel == "precomputed" else X[rows[at]], y[at], weight[at])
-        mean, lowest = float(a @ out["gradient"]), float(out["gradient"].min())
-        fit.model = Model(core, a[used], dual, square, mean, lowest)
-        fit.best, fit.gap, fit.path = (fit.model, primal, rho), gap, [len(used)]
-        fit.status, fit.signalled = out["status"], out["signalled"]
-        if fit.status != "solved" or gap <= fit.limits.tol or tol < 1e-13:
-            break
-        tol *= 0.01
-    if gap <= fit.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
-        fit.status = "solved"
-    elif fit.status == "solved":
-        fit.status = "stalled"
-    fit.evaluations = int(solver.evaluations)
-    fit.doubt(X, rows)
-    return fit
+    fit = Growth(form, kappa, limits, n=int(counts.sum()), may_be_whole=may_be_whole, reading=reading)
+    return fit.run(source, first, start, pool)

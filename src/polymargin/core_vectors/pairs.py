@@ -13,8 +13,9 @@ from ..fitting.frame import Frame
 from ..training.certificates import relative_gap
 from ..training.pair_codes import all_pairs
 from ..training.problem import Coefficients
-from .growth import Growth, learn
+from .growth import Growth
 from .options import CoreLimits
+from .whole import learn
 
 SEVERITY = ("solved", "epsilon", "stalled", "max_iter", "time_limit", "interrupted")
 

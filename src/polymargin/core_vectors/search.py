@@ -63,6 +63,12 @@ def joined(parts: list[Rows]) -> Rows:
     return Rows(*(np.concatenate([getattr(p, f) for p in parts]) if f != "X" else X for f in Rows.__annotations__))
 
 
+def by_class(y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The order of rows by class, and where each class begins there."""
+    order = np.argsort(y, kind="stable").astype(np.int64)
+    return order, np.concatenate(([0], np.cumsum(np.bincount(y, minlength=n_classes)))).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Form:
     """The problem without its rows: kernel, label kernel, ridge, and whether h is k(x, x) / 2 (a ball) or 0."""
@@ -91,6 +97,13 @@ class Form:
     def record(self, A: Any, B: Any) -> dict[str, Any]:
         # A and B may be any part of the data.
         return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B, False) | {"offset": self.offset}
+
+    def solver(self, X: Any, rows: np.ndarray, segments: np.ndarray, memory: float) -> Any:
+        """Of the problem on these rows of X, sorted by class."""
+        return _core.DualSolver(
+            kernels.as_data(X), self.record(X, X), rows, segments, self.same, self.other, self.dtype, float(memory),
+            self.threads,
+        )  # fmt: skip
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) + b0."""
@@ -127,11 +140,10 @@ class Model:
 
     def scores(self, form: Form, X: Any, y: np.ndarray) -> np.ndarray:
         """s of these rows."""
-        order = np.argsort(self.rows.y, kind="stable")
-        segments = np.concatenate(([0], np.cumsum(np.bincount(self.rows.y, minlength=form.n_classes))))
+        order, segments = by_class(self.rows.y, form.n_classes)
         s = _core.own_scores(
-            kernels.as_data(X), kernels.as_data(self.rows.X), form.record(X, self.rows.X), order.astype(np.int64),
-            segments.astype(np.int64), self.alpha[order], np.zeros(form.n_classes), y, form.same, form.other,
+            kernels.as_data(X), kernels.as_data(self.rows.X), form.record(X, self.rows.X), order,
+            segments, self.alpha[order], np.zeros(form.n_classes), y, form.same, form.other,
             form.dtype, form.threads,
         )  # fmt: skip
         return s - form.linear(X) if form.ball else s

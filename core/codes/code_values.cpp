@@ -1,0 +1,91 @@
+#include "codes/code_values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "base/watch.hpp"
+
+namespace polymargin {
+
+namespace {
+
+constexpr double kMaking = 0.4;   // share of the time for kernel values that all columns share
+constexpr double kMade = 5e8;     // bytes of kernel values that are certainly computed in a second
+constexpr Index kHurried = 8;     // steps per row: with fewer, a column should soon have a useful solution,
+constexpr Index kSampled = 5120;  // by so many steps on a sample
+
+}  // namespace
+
+template <class T>
+void CodeValues<T>::hold(const T* values) {
+  shared_.gram = {values, n_};
+  shared_.diagonal.resize(n_);
+  for (Index i = 0; i < n_; ++i) shared_.diagonal[i] = values[i * n_ + i];
+}
+
+// Nothing is held that was not finished.
+template <class T>
+void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, const std::function<bool()>& stop,
+                         const std::atomic<bool>& halted) {
+  if (what == Hold::all && !shared_.gram.values) {
+    if (!made_) made_ = pages<T>(n_ * n_ + kLanes, true);
+    std::fill_n(made_.get() + n_ * n_, kLanes, T(0));
+    K_->gram(rows_, made_.get(), n_, team, stop);
+    if (!halted) hold(made_.get());
+  }
+  if (what == Hold::classes && shared_.own.empty()) {
+    std::vector<Pages<T>> own;
+    for (Index c = 0; c < p.classes() && !halted; ++c) {
+      const Index from = p.segments[c], size = p.segments[c + 1] - from;
+      own.push_back(pages<T>(size * size + kLanes, true));
+      std::fill_n(own.back().get() + size * size, kLanes, T(0));
+      K_->gram(rows_.sub(from, from + size), own.back().get(), size, team, stop);
+    }
+    if (!halted) shared_.own = std::move(own);
+  }
+}
+
+template <class T>
+void CodeValues<T>::set_limits(const CodeProblem& p, const Settings& settings, int threads) {
+  const Index solvers = at_a_time(p, threads, K_ && K_->serial() && !shared_.gram.values);
+  const double fit = std::sqrt(0.5 * memory_ / static_cast<double>(solvers) / sizeof(T));
+  shared_.most_rows = static_cast<Index>(std::min(fit, double(kWholeColumn)));
+  const bool near = std::isfinite(settings.time_limit) || settings.max_iter < kHurried * n_;
+  shared_.hurry = near ? std::min<Index>(kSampled, settings.max_iter / 2) : 0;
+  if (K_) shared_.K = K_.get(), shared_.rows = rows_;
+}
+
+template <class T>
+CodeSolution CodeValues<T>::solve(const CodeProblem& p, const Coefficients& start, Settings settings, Team& team) {
+  Watch watch(settings);
+  // Values that take too long are given up: columns can do without them, but not without time.
+  Settings making = settings;
+  making.time_limit *= kMaking;
+  Watch maker(making);
+  Solution state;
+  std::atomic<bool> halted{false};
+  const std::thread::id caller = std::this_thread::get_id();
+  const auto stop = [&] {  // only the thread that called may be asked
+    if (!halted && std::this_thread::get_id() == caller && maker.halted(state, 2, 0)) halted = true;
+    return halted.load();
+  };
+  const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
+  if (K_ && !shared_.gram.values) {
+    const double room = std::min(memory_, settings.time_limit * kMaking * kMade);
+    make(worth_holding(p, sizeof(T), room, team.size(), K_->serial()), p, team, stop, halted);
+  }
+  if (shared_.diagonal.empty() && !(ended() && start.empty())) {
+    shared_.diagonal.resize(n_);
+    K_->diagonal(rows_, shared_.diagonal.data());
+  }
+  if (ended()) return {std::vector<std::unique_ptr<ColumnSolution>>(p.columns()), state.status};
+  set_limits(p, settings, team.size());
+  settings.time_limit = watch.left();
+  return solve_columns<T>(p, shared_, start, settings, team);
+}
+
+template class CodeValues<float>;
+template class CodeValues<double>;
+
+}  // namespace polymargin

@@ -1,0 +1,47 @@
+// Kernel values for columns of codes on one set of rows: what of them is made beforehand and held, within a budget of memory
+// and time, from one solve to the next.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "codes/code_solver.hpp"
+
+namespace polymargin {
+
+template <class T>
+class CodeValues {
+ public:
+  // Computed, of the rows `rows` of the kernel; memory in bytes.
+  CodeValues(std::unique_ptr<KernelBlocks<T>> K, Span<const Index> rows, double memory)
+      : K_(std::move(K)), rows_(rows), n_(rows.size), memory_(memory) {}
+  // Given: n x n values and kLanes more that may be read.
+  CodeValues(const T* values, Index n) : n_(n) { hold(values); }
+
+  // See solve_columns. Columns that end before they begin are null.
+  CodeSolution solve(const CodeProblem& problem, const Coefficients& start, Settings settings, Team& team);
+
+  const SharedValues<T>& shared() const { return shared_; }
+  std::uint64_t evaluations() const { return K_ ? K_->evaluations() : 0; }
+
+ private:
+  void hold(const T* values);
+  void make(Hold what, const CodeProblem& problem, Team& team, const std::function<bool()>& stop,
+            const std::atomic<bool>& halted);
+  void set_limits(const CodeProblem& problem, const Settings& settings, int threads);
+
+  std::unique_ptr<KernelBlocks<T>> K_;  // null where the values were given
+  Span<const Index> rows_;
+  Index n_ = 0;
+  double memory_ = 0;
+  Pages<T> made_;
+  SharedValues<T> shared_;
+};
+
+extern template class CodeValues<float>;
+extern template class CodeValues<double>;
+
+}  // namespace polymargin

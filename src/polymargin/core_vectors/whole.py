@@ -1,0 +1,112 @@
+"""Examples in memory: solved at once if they are few or most are core vectors, else by growing a core set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import _core, kernels
+from ..fitting.examples import Examples
+from ..training.certificates import relative_gap
+from .growth import Growth, grow
+from .options import CoreLimits
+from .search import Form, Model, Rows, best_rho
+from .sources import Arrays
+
+EXACT = 1e-6  # tolerance of a small problem, in parts of the margin
+FIRST = 0.1  # of a large one; its gap is far smaller, as most of its variables are within that of their places
+ROUNDING = 0.25  # of the tolerance, that rounding of kernel values may take
+FINEST = 1e-13
+
+
+def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
+    """Solve the problem on examples.
+
+    The ball test is a matter of core sets, and a precomputed matrix is there already.
+    """
+    if form.kernel == "precomputed" or (8 * len(e) ** 2 <= limits.small and limits.epsilon is None):
+        return small(form, e, limits, alpha)
+    used = e.X if len(e) == e.X.shape[0] else e.X[e.rows]
+    source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
+    may_be_whole = limits.epsilon is None and limits.max_core >= len(e) and has_free_scale(form)
+    fit = grow(source, form, np.bincount(e.y, minlength=form.n_classes), limits, alpha, may_be_whole)
+    return solve_whole(fit, e, alpha, FIRST) if fit.status == "dense" else fit
+
+
+def has_free_scale(form: Form) -> bool:
+    """Whether the sum of the coefficients may be left free: a'Qa over the simplex and 1/2 a'Qa - sum a over all a >= 0
+    have the same solution up to its scale, and the second form can be begun at zero."""
+    return form.ridge > 0 and not form.ball
+
+
+def small(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None) -> Growth:
+    """In float64, to the optimum."""
+    diagonal = _core.diagonal(kernels.as_data(e.X), form.record(e.X, e.X), e.sorted_rows, "float64")
+    kappa = float((form.same * diagonal + (form.ridge / e.weight)[e.order]).max())
+    fit = Growth(form.widened(), kappa, limits, n=len(e))
+    if alpha is None:
+        counts = np.diff(e.segments)
+        alpha = np.zeros(len(e))
+        alpha[e.order[e.segments[:-1][counts > 0]]] = 1 / np.count_nonzero(counts)
+    fit.model = Model(Rows(e.order, None, e.y, e.weight), alpha[e.order], 0.0, 0.0, 0.0, 0.0)
+    return solve_whole(fit, e, alpha, min(0.1 * limits.tol, EXACT))
+
+
+def solve_whole(fit: Growth, e: Examples, alpha: np.ndarray | None, tol: float) -> Growth:
+    """Solve the problem on all examples at once, from `alpha` or from zero, until the gap is small enough.
+
+    The rows of the model are numbered from 0 in ``e.rows``.
+    """
+    scaled = alpha is not None  # the sum is 1
+    begin = np.zeros(len(e)) if alpha is None else alpha[e.order]
+    fit.status = "solved"
+    while True:
+        solver = fit.form.solver(e.X, e.sorted_rows, e.segments, fit.limits.memory)
+        ridge = (fit.form.ridge / e.weight)[e.order]
+        linear, upper = linear_term(fit.form, e, scaled), np.full(len(e), np.inf)
+        while True:
+            out = solver.solve(
+                linear, upper, ridge, "total" if scaled else "none", False, begin, tol, scaled,
+                max(fit.limits.max_iter - fit.n_iter, 0), fit.limits.left(),
+                fit._asked if fit.limits.progress else None,
+            )  # fmt: skip
+            begin, fit.n_iter, fit.signalled = out["alpha"], fit.n_iter + out["n_iter"], out["signalled"]
+            fit.status = out["status"]
+            if begin.any():
+                judge(fit, e, begin, out["gradient"] if scaled else out["gradient"] + linear, ridge)
+            if fit.status != "solved" or fit.gap <= fit.limits.tol or tol < FINEST:
+                break
+            tol *= 0.01
+        fit.evaluations += int(solver.evaluations)
+        coarse = fit.gap > fit.limits.tol or 4 * fit.form.error > ROUNDING * fit.limits.tol * abs(fit.model.dual)
+        if not (fit.form.error > 0 and coarse and fit.status in ("solved", "stalled")):
+            break
+        fit.form = fit.form.widened()
+    if fit.gap <= fit.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
+        fit.status = "solved"
+    elif fit.status == "solved":
+        fit.status = "stalled"
+    fit.path.append(len(fit.model.alpha))
+    fit.doubt(e.X, e.rows)
+    return fit
+
+
+def linear_term(form: Form, e: Examples, scaled: bool) -> np.ndarray:
+    if not form.ball:
+        return np.full(len(e), 0.0 if scaled else 1.0)
+    return 0.5 * _core.diagonal(kernels.as_data(e.X), form.record(e.X, e.X), e.sorted_rows, "float64")
+
+
+def judge(fit: Growth, e: Examples, alpha: np.ndarray, gradient: np.ndarray, ridge: np.ndarray) -> None:
+    """The model of a point in the order of the classes, and its certificate; `gradient` is Qa - h."""
+    form, total = fit.form, alpha.sum()
+    a, g, linear = alpha / total, gradient / total, linear_term(form, e, True)
+    s = g - ridge * a
+    square, dual = float(a @ (s + linear)), float(a @ (linear - g))
+    rho = best_rho(s, ridge)
+    short = np.maximum(rho - s, 0)
+    primal = square + 4 * form.error - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
+    used = np.flatnonzero(a > 0)
+    at = e.order[used]
+    core = Rows(at, None if form.kernel == "precomputed" else e.X[e.rows[at]], e.y[at], e.weight[at])
+    fit.model = Model(core, a[used], dual, square, float(a @ g), float(g.min()))
+    fit.best, fit.gap = (fit.model, primal, rho), relative_gap(primal, dual)
