@@ -22,7 +22,7 @@ from ..fitting.progress import CallbackSupportMixin, with_callbacks
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments
 from ..fitting.state import whole
-from .growth import learn
+from .learn import learn
 from .options import core_limits
 from .record import BALL, check_ball
 from .search import Form

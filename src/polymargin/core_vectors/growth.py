@@ -9,7 +9,8 @@ With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all rows, the v
 
 bounds it from above: the gap P - D is certified. One pass over the data finds P, and the rows whose s is smallest, the
 farthest ones from the center of the ball, which join the working set. Before the first pass the working set grows on
-random samples, as the paper does it. Small problems are solved as a whole by the solver of the joint machines.
+random samples, as the paper does it. Small problems are solved as a whole by the solver of the joint machines. Where
+the core set is seen not to stay small (forecast.py), the answer is the machine on a random sample of the rows.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from .. import _core, kernels
-from ..fitting.examples import Examples
+from ..fitting.progress import duration
 from ..training.certificates import relative_gap
+from .forecast import Forecast
 from .options import CoreLimits
-from .search import Form, Found, Model, Rows, Search, Source, best_rho, draw, joined
+from .search import Draw, Form, Found, Model, Rows, Search, Source, draw, joined
 from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
@@ -32,6 +34,7 @@ FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
 FINER = 3  # passes at most that measure P of the last model exactly
+SAMPLE = 4096  # rows that speak for all where the core set would become too large
 GRACE = 0.5  # and beyond the time limit, if it is the first one
 
 
@@ -46,7 +49,7 @@ class Growth:
     form: Form
     kappa: float  # the largest Q[i, i]
     limits: CoreLimits
-    n: int
+    counts: np.ndarray  # rows of every class
     # None until `run` has begun, and the last two until the first `solve`.
     working: Rows | Any = None
     alpha: np.ndarray | Any = None
@@ -66,18 +69,23 @@ class Growth:
     rate: float = 0.0  # rows per second of the last pass
     reading: float = 0.0  # seconds of a pass that does next to nothing
     pace: float = 0.0  # seconds of a kernel value, on samples
-    first_gap: tuple[float, float] | None = None
+    solving: float = 0.0  # seconds of the last problem on the working set
+    forecast: Forecast = field(default_factory=Forecast)
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.kappa):
             raise ValueError(f"expected finite kernel values, got k(x, x) = {self.kappa:g}; {kernels.OVERFLOW}")
 
-    def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
+    @property
+    def n(self) -> int:
+        return int(self.counts.sum())
+
+    def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows) -> Growth:
         self.working, self.alpha = start, alpha
         tol, finer = max(0.4 * self.limits.tol, 0.05), 1.0
         try:
             self.solve(tol)
-            if pool is not None and self.limits.sample_size is not None:
+            if self.limits.sample_size is not None:
                 self.sample(pool, tol)
             while True:
                 search = self.searching()
@@ -86,6 +94,7 @@ class Growth:
                     break
                 if len(self.model.alpha) >= self.limits.max_core:
                     raise Ended("max_iter")
+                self.foresee(found.outside)
                 tol = max(0.4 * self.limits.tol, min(tol, 0.1 * self.gap))
                 if len(found.rows):
                     self.add(found.rows)
@@ -100,7 +109,10 @@ class Growth:
             self.status, self.signalled = "interrupted", True
         except Ended as end:
             self.status = end.args[0]
-        allowed = {"interrupted": PATIENCE, "time_limit": self.limits.deadline + GRACE - time.monotonic()}
+        if self.status == "large_core":
+            self.settle(source, pool[: np.count_nonzero(self.counts)], tol)
+        left = self.limits.deadline + GRACE - time.monotonic()
+        allowed = {"interrupted": PATIENCE, "time_limit": left, "large_core": left}
         if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
             self.last_pass(source)
         X = self.certified()[0].rows.X
@@ -159,7 +171,7 @@ class Growth:
 
     def solve(self, tol: float) -> None:
         """Solve the problem on the working set to a relative gap of tol."""
-        w, form = self.working, self.form
+        w, form, begin = self.working, self.form, time.monotonic()
         if self.limits.epsilon is not None and self.model is not None:  # half of what the ball test allows
             tol = max(tol, min(0.5, self.limits.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
         linear, ridge = form.linear(w.X), form.ridge / w.weight
@@ -171,6 +183,7 @@ class Growth:
             linear, ridge, self.alpha, tol, max(self.limits.max_iter - self.n_iter, 0),
             max(self.left(), 0.0), self._asked if self.limits.progress else None,
         )  # fmt: skip
+        self.solving = time.monotonic() - begin
         self.n_iter += out["n_iter"]
         self.evaluations += core.evaluations
         self.alpha, self.gradient = out["alpha"], out["gradient"]
@@ -224,12 +237,41 @@ class Growth:
             self.pace = min(self.pace or pace, pace)  # a few values, or a busy machine, make it look slow
             out = np.flatnonzero(s < self.bound())
             quiet = 0 if len(out) else quiet + 1
+            here, outside = (np.bincount(y, minlength=self.form.n_classes) for y in (batch.y, batch.y[out]))
+            self.foresee(float(np.sum(self.counts * outside / np.maximum(here, 1))))
             if len(out):
                 out = out[np.lexsort((s[out], batch.y[out]))]
                 starts = np.searchsorted(batch.y[out], np.arange(self.form.n_classes))
                 rank = np.arange(len(out)) - starts[batch.y[out]]  # in its class, the farthest first
                 self.add(batch[out[np.argsort(rank, kind="stable")[: self.room()]]])
                 self.solve(tol)
+
+    def foresee(self, outside: float) -> None:
+        """End where the core set will not stay small, of which so many rows outside tell."""
+        self.forecast.see(len(self.model.alpha), outside)
+        looked_for = self.limits.epsilon is None and not self.form.ball  # the ball test keeps core sets small
+        if looked_for and self.n > self.limits.max_core and self.forecast.hopeless(self.limits.max_core):
+            self.tell()
+            raise Ended("large_core")
+
+    def settle(self, source: Source, first: Rows, tol: float) -> None:
+        """The machine on a random sample and a row of every class: those far from others are mostly mislabeled."""
+        before = self.model, self.working, self.alpha
+        try:
+            draws = list(source.map(Draw(self.form, self.limits.seed, np.full(len(self.counts), SAMPLE / self.n))))
+            some = joined([first, *(rows for rows, _, _ in draws)])
+            some = some[np.sort(np.unique(some.index, return_index=True)[1])]
+            self.working, self.alpha = some, np.zeros(len(some))
+            self.alpha[: len(first)] = 1 / len(first)
+            self.solve(tol)
+        except KeyboardInterrupt:
+            self.status, self.signalled = "interrupted", True
+        except Ended as end:
+            self.status = end.args[0]
+        if self.model is before[0]:
+            _, self.working, self.alpha = before
+        else:
+            self.best, self.gap, self.finer = None, np.inf, None
 
     # -- all rows --
 
@@ -250,13 +292,14 @@ class Growth:
             self.evaluations += part.n * len(self.model.alpha)
             now = time.monotonic()
             self.rate = found.n / max(now - begin, 1e-9)
-            if now > end and self.status in ("solved", "time_limit"):
+            if now > end and self.status in ("solved", "time_limit", "large_core"):
                 raise Ended("time_limit")
             if certify:
                 continue
             if now - last > 0.1:
                 last = now
                 self.tell()
+        self.pace = self.pace or 1 / (self.rate * len(self.model.alpha))
         return found
 
     def judge(self, search: Search, found: Found) -> bool:
@@ -266,7 +309,6 @@ class Growth:
         best = (self.model, primal, rho)
         if gap < self.gap or self.best is None:
             self.best, self.gap, self.finer = best, gap, finer
-        self.first_gap = self.first_gap or (gap, time.monotonic())
         self.tell()
         if gap <= self.limits.tol:
             self.status = "solved"
@@ -287,15 +329,26 @@ class Growth:
     def _asked(self, n_iter: int, violation: float, dual: float, seconds: float) -> bool:
         return self.limits.progress is not None and bool(self.limits.progress(self.event()))
 
+    def estimate(self) -> str:
+        """Core vectors and time in the end. Each of the last rounds doubles both a pass and the core set, squared."""
+        core = max(len(self.model.alpha), 1)
+        end = max(self.forecast.end or 0.0, core)
+        seconds = 2 * (self.reading + self.pace * self.n * end) + 4 / 3 * self.solving * (end / core) ** 2
+        return f"about {end:,.0f} core vectors and {duration(seconds)}"
+
+    def note(self) -> str:
+        if self.status != "large_core":
+            return ""
+        return f", trained on a sample of {len(self.working):,} rows because all would take {self.estimate()}"
+
     def event(self) -> dict[str, Any]:
         core = len(self.model.alpha) if self.model else 0
         text = f"round {self.n_rounds}  core {core:,}  gap {self.gap:.2g}"
         if self.rate:
             text += f"  {self.rate:,.0f} rows/s"
+        if self.forecast.end:
+            text += f"  to the end {self.estimate()}"
         now = time.monotonic()
-        if self.first_gap and self.limits.tol < self.gap < self.first_gap[0]:
-            done = np.log(self.first_gap[0] / self.gap) / np.log(self.first_gap[0] / self.limits.tol)
-            text += f"  ETA {(now - self.first_gap[1]) * (1 / done - 1):.0f} s"
         return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
 
 
@@ -311,64 +364,4 @@ def grow(source: Source, form: Form, counts: np.ndarray, limits: CoreLimits, alp
         used = np.flatnonzero(alpha)
         weight = np.ones(len(used)) if source.weight is None else source.weight[used]
         first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
-    return Growth(form, kappa, limits, n=int(counts.sum()), reading=reading).run(source, first, start, pool)
-
-
-def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
-    """Solve the problem on examples, at once if their Gram matrix is small, else by growing a core set.
-
-    The ball test is a matter of core sets, and a precomputed matrix is there already.
-    """
-    if form.kernel == "precomputed" or (8 * len(e) ** 2 <= limits.small and limits.epsilon is None):
-        return exact(form, e, limits, alpha)
-    used = e.X if len(e) == e.X.shape[0] else e.X[e.rows]
-    source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
-    return grow(source, form, np.bincount(e.y, minlength=form.n_classes), limits, alpha)
-
-
-def exact(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None) -> Growth:
-    """Solve the problem on all examples at once; the rows of the model are numbered from 0 in ``e.rows``."""
-    X, rows, y, weight, order, segments = e.X, e.rows, e.y, e.weight, e.order, e.segments
-    counts = np.diff(segments)
-    ridge = (form.ridge / weight)[order]
-    diagonal = _core.diagonal(kernels.as_data(X), form.record(X, X), e.sorted_rows, "float64")
-    linear = 0.5 * diagonal if form.ball else np.zeros(len(y))
-    fit = Growth(form, float((form.same * diagonal + ridge).max()), limits, n=len(y))
-    if alpha is None:
-        alpha = np.zeros(len(y))
-        alpha[order[segments[:-1][counts > 0]]] = 1 / np.count_nonzero(counts)
-    solver = _core.DualSolver(
-        kernels.as_data(X), form.record(X, X), e.sorted_rows, segments, form.same,
-        form.other, "float64", float(fit.limits.memory), form.threads,
-    )  # fmt: skip
-    a, tol, upper = alpha[order], min(0.1 * fit.limits.tol, 1e-6), np.full(len(y), np.inf)
-    fit.model = Model(Rows(order, None, y, weight), a, 0.0, 0.0, 0.0, 0.0)
-    while True:
-        out = solver.solve(
-            linear, upper, ridge, "total", False, a, tol, True, max(fit.limits.max_iter - fit.n_iter, 0),
-            fit.limits.left(), fit._asked if fit.limits.progress else None,
-        )  # fmt: skip
-        a, fit.n_iter = out["alpha"] / out["alpha"].sum(), fit.n_iter + out["n_iter"]
-        s = out["gradient"] - ridge * out["alpha"]
-        square, dual = float(a @ (s + linear)), float(a @ (linear - out["gradient"]))
-        rho = best_rho(s, ridge)
-        short = np.maximum(rho - s, 0)
-        primal = square - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
-        gap = relative_gap(primal, dual)
-        used = np.flatnonzero(a > 0)
-        at = order[used]
-        core = Rows(at, None if form.kernel == "precomputed" else X[rows[at]], y[at], weight[at])
-        mean, lowest = float(a @ out["gradient"]), float(out["gradient"].min())
-        fit.model = Model(core, a[used], dual, square, mean, lowest)
-        fit.best, fit.gap, fit.path = (fit.model, primal, rho), gap, [len(used)]
-        fit.status, fit.signalled = out["status"], out["signalled"]
-        if fit.status != "solved" or gap <= fit.limits.tol or tol < 1e-13:
-            break
-        tol *= 0.01
-    if gap <= fit.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
-        fit.status = "solved"
-    elif fit.status == "solved":
-        fit.status = "stalled"
-    fit.evaluations = int(solver.evaluations)
-    fit.doubt(X, rows)
-    return fit
+    return Growth(form, kappa, limits, counts, reading=reading).run(source, first, start, pool)

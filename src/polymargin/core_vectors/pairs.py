@@ -12,10 +12,11 @@ from ..fitting.examples import Examples
 from ..fitting.frame import Frame
 from ..training.certificates import relative_gap
 from ..training.pair_codes import all_pairs
-from .growth import Growth, learn
+from .growth import Growth
+from .learn import learn
 from .options import CoreLimits
 
-SEVERITY = ("solved", "epsilon", "stalled", "max_iter", "time_limit", "interrupted")
+SEVERITY = ("solved", "epsilon", "stalled", "large_core", "max_iter", "time_limit", "interrupted")
 
 
 def fit_pairs(model: Any, frame: Frame, e: Examples, limits: CoreLimits) -> None:
@@ -45,6 +46,7 @@ def fit_pairs(model: Any, frame: Frame, e: Examples, limits: CoreLimits) -> None
     set_pairs(model, fits, pairs, e.X, e.rows, e.y)
     model.status_ = worst.status
     frame.interrupted, frame.indefinite = worst.signalled, any(fit.indefinite for fit in fits)
+    frame.note = worst.note() and f" for the worst pair{worst.note()}"
 
 
 def set_pairs(model: Any, fits: list[Growth], pairs: np.ndarray, X: Any, rows: np.ndarray, y: np.ndarray) -> None:
