@@ -82,9 +82,7 @@ def test_small_cores_are_left_alone(small, sample_size, seed):
 def test_rows_in_chunks_and_the_report(small, capfd, seed):
     X, y = overlapping(seed)
     with pytest.warns(ConvergenceWarning, match="use LandmarkSVC"):
-        model = CoreVectorSVC(C=1.0, gamma=0.3, max_core=400, verbose=2).fit(
-            [(X[:700], y[:700]), (X[700:], y[700:])]
-        )
+        model = CoreVectorSVC(C=1.0, gamma=0.3, max_core=400, verbose=2).fit([(X[:700], y[:700]), (X[700:], y[700:])])
     assert model.status_ == "large_core" and "to the end about" in capfd.readouterr().err
     with pytest.warns(ConvergenceWarning):
         whole = CoreVectorSVC(C=1.0, gamma=0.3, max_core=400).fit(X, y)
