@@ -83,9 +83,10 @@ class Contest:
         b = growth(few, many)
         found = [self.prospect(self.exact, many, b)]
         if found[0].seconds > LONG:
-            found += [
-                self.prospect(name, self.tried(name, self.some(name, train), many.seconds), b) for name in self.others()
-            ]
+            # A trial may take some times as long as that of the exact machine, if that is a small part of its time.
+            most = max(SHORTEST, min(4 * many.seconds, 0.1 * found[0].seconds))
+            trials = {name: self.tried(name, self.some(name, train), most) for name in self.others()}
+            found += [self.prospect(name, trial, b) for name, trial in trials.items()]
         best = chosen(found, tuning.left() / 2 if np.isfinite(tuning.deadline) else PATIENCE)
         task.name, tuning.power = best.name, best.power
         tuning.pace = many.m, best.seconds * (many.m / self.n) ** best.power
@@ -116,14 +117,13 @@ class Contest:
         self.task.training = best.seconds
         self.task.tell(f"Time: about {duration(self.task.announced)} in all.")
 
-    def tried(self, name: str, rows: np.ndarray, exact: float | None = None) -> Trial:
-        """A fit on some rows; a candidate may take some times as long as the exact machine."""
+    def tried(self, name: str, rows: np.ndarray, most: float = np.inf) -> Trial:
+        """A fit on some rows within some seconds."""
         tuning, task = self.tuning, self.task
         Z, y = tuning.encoded(rows)
-        seconds = tuning.left() / 10 if exact is None else min(tuning.left() / 10, max(SHORTEST, 4 * exact))
         begin, before, task.name = time.monotonic(), task.name, name
         try:
-            model = grids.quietly(task.machine(**tuning.params, y=y, seconds=seconds).fit, Z, y)
+            model = grids.quietly(task.machine(**tuning.params, y=y, seconds=min(tuning.left() / 10, most)).fit, Z, y)
         finally:
             task.name = before
         spent = time.monotonic() - begin
