@@ -148,7 +148,7 @@ class Curved:
         return d + moments(self.L, e @ K.T, e.sum(axis=1))
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """The Newton direction by conjugate gradients, to a third of the gradient: more would cost more than it saves."""
+        """The Newton direction by conjugate gradients, to a third of the gradient: more does not pay."""
 
         def precondition(r: np.ndarray) -> np.ndarray:
             return cho_solve(self.factor, r.T, check_finite=False).T
