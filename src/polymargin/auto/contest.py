@@ -37,7 +37,7 @@ class Trial:
     seconds: float
     right: np.ndarray
     support: int
-    large: bool  # a core set that will not stay small
+    large: bool  # a core set that did not stay small, or for which there was no time
 
 
 @dataclass
@@ -77,6 +77,7 @@ class Contest:
         train, self.held = rows[~held], rows[held]
         quarter = train[tuning.rng.permutation(len(train)) < len(train) // 4]
         if len(np.unique(tuning.index[quarter])) < 2:
+            task.tell(f"Machine: {NAMES.get(self.exact, self.exact)}, untried, because a sample has too few rows.")
             return
         few, many = (self.tried(self.exact, some) for some in (quarter, train))
         self.base, self.gain = many.m, max(float(many.right.mean() - few.right.mean()), 0.0)
@@ -130,7 +131,8 @@ class Contest:
         Z, y = tuning.encoded(self.held)
         right = model.predict(Z) == y
         support = max(getattr(model, "core_size_path_", ())) if name == "core-vector" else len(model.support_)
-        return Trial(len(rows), spent, right, int(support), model.status_ == "large_core")
+        large = name == "core-vector" and model.status_ in ("large_core", "time_limit")
+        return Trial(len(rows), spent, right, int(support), large)
 
     def prospect(self, name: str, trial: Trial, b: float) -> Prospect:
         """From a fit on a sample to all rows; b is that of the exact machine."""
