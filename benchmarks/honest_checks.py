@@ -72,7 +72,7 @@ class Checks:
         limit = self.p["time_limit"]
         took = min(wall, cpu)
         self.expect(took <= 1.5 * limit + GRACE, "time", f"{took:.1f} s of processor time, time_limit={limit:g}")
-        known = ("solved", "max_iter", "time_limit", "stalled", "epsilon", "no_margin")
+        known = ("solved", "max_iter", "time_limit", "stalled", "epsilon", "no_margin", "large_core")
         self.expect(self.model.status_ in known, "status", f"status {self.model.status_!r}")
 
     def gamma(self):

@@ -356,7 +356,7 @@ def test_a_time_limit_holds_with_many_rows(scheme, seed):
     """Also where the first pass over all rows would take long: processor time, as the machine may be busy."""
     n, limit = 100_000, 2.0
     X, y = blobs([n // 4] * 4, 10, seed=seed, spread=3.0)
-    model = CoreVectorSVC(C=10.0, time_limit=limit, n_jobs=1, scheme=scheme)
+    model = CoreVectorSVC(C=10.0, time_limit=limit, n_jobs=1, scheme=scheme, max_core=n)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         assert_within(limit + 1, lambda: model.fit(X, y))
     assert model.status_ == "time_limit" and np.isfinite(model.decision_function(X[:100])).all()

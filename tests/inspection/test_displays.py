@@ -326,3 +326,11 @@ def test_pixel_gammas_example(tmp_path):
     found, chance = errors["gammas of criterion I"], errors["chance"]
     assert found[3] < 0.15 and found[3] < chance[3] and found[-1] == chance[-1]
     assert (tmp_path / "pixels.png").stat().st_size < 60_000
+
+
+def test_overlap_example_shows_what_scatter_does_not_see(tmp_path, capsys):
+    """Four classes, two of them close: crammer-singer is near Bayes, scatter only where the means are far apart."""
+    pytest.importorskip("matplotlib")
+    joint, scatter, apart = example("overlap").main(tmp_path / "overlap.png")
+    assert joint[0] > joint[1] - 0.03 and scatter[0] < scatter[1] - 0.05 and apart[0] > apart[1] - 0.01
+    assert (tmp_path / "overlap.png").exists() and "crammer-singer" in capsys.readouterr().out

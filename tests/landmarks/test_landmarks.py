@@ -408,3 +408,20 @@ def test_hostile_rows(by_passes):
     far = LandmarkSVC(n_landmarks=20, gamma=0.3).fit(X + 1e6, y)
     near = LandmarkSVC(n_landmarks=20, gamma=0.3).fit(X, y)
     assert_allclose(far.primal_objective_, near.primal_objective_, rtol=0.1)
+
+
+@pytest.mark.parametrize("how", ["k-means++", "cholesky"])
+def test_landmarks_drawn_together_know_of_each_other(how, seed):
+    """Rows of one clump are the same in the space of the kernel: no clump is taken twice before all are taken."""
+    clump = np.random.default_rng(seed).permutation(np.repeat(np.arange(60), 7))
+    K = (clump[:, None] == clump).astype(float)
+    drawn = choice.Choice(how, len(K), lambda at: K[:, at], K.diagonal(), np.random.default_rng(seed))
+    assert_array_equal(np.sort(clump[drawn.grow(60)]), np.arange(60))
+    assert len(drawn.grow(61)) == 60  # nothing is left
+
+
+def test_wide_kernels_are_solved_in_float64(by_passes, seed):
+    """Values of nearly 1: float32 takes most landmarks for spanned by the others, and stalls."""
+    X, y = overlapping(6000, seed=seed)
+    model = LandmarkSVC(C=256.0, gamma=1e-3, n_landmarks=40).fit(X.astype(np.float32), y)
+    assert model.status_ == "solved" and len(model.support_) > 20

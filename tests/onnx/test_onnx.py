@@ -116,7 +116,7 @@ def test_two_classes(model):
 
 
 @pytest.mark.parametrize("double", [False, True])
-@pytest.mark.parametrize("machine", ["pairwise", "one-vs-rest", "kesler", "core-vector"])
+@pytest.mark.parametrize("machine", ["pairwise", "one-vs-rest", "kesler", "core-vector", "landmarks"])
 @pytest.mark.parametrize("labels", [y, y > 1], ids=["four", "two"])
 def test_probabilities_and_gaps(machine, labels, double):
     rows, gaps = Z.astype(np.float32).astype(float), X.copy()

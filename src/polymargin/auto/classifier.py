@@ -18,14 +18,17 @@ from ..files.records import NAMES, stored
 from ..fitting.checks import check_classes
 from ..fitting.labels import check_labels
 from ..fitting.parameters import NONE, POSITIVE, RUN, Name, Number, check_parameters
+from ..fitting.progress import duration
 from ..fitting.resources import peak_memory
 from ..fitting.state import keep, whole
+from ..landmarks import LandmarkSVC
 from ..machines import MACHINES
+from .contest import Contest
 from .grid import quietly, sample_of
 from .probabilities import fitted, margins, probabilities, unseen
 from .record import AUTO, check_auto
 from .tables import plain
-from .task import REDUCTIONS, Task
+from .task import MANY_ROWS, REDUCTIONS, Task
 from .tuning import LAST_ROWS, PROBE_ROWS, Tuning
 
 CALIBRATION_ROWS = 4000
@@ -42,7 +45,7 @@ CONSTRAINTS = {
 }
 
 
-@stored(CONSTRAINTS, AUTO, (*NAMES, "peak_memory_"), check_auto)
+@stored(CONSTRAINTS, AUTO, (*NAMES, "peak_memory_", "announced_seconds_"), check_auto)
 class AutoSVC(ClassifierMixin, BaseEstimator):
     """Support vector machine that needs no settings.
 
@@ -52,8 +55,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    machine : {"auto", "pairwise", "one-vs-rest", "core-vector"} or a machine of JointSVC, default="auto"
-        "auto" is "pairwise" up to 100 classes, "scatter" beyond, and "core-vector" for more than 100,000 rows.
+    machine : {"auto", "pairwise", "one-vs-rest", "core-vector", "landmarks"} or a machine of JointSVC, default="auto"
+        "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 25,000 rows it is tried on samples
+        against "core-vector" and "landmarks": the best that ends within the time limit, or ten minutes, is taken.
     C, gamma : float or "auto", default="auto"
         A number is used as it is; gamma refers to the scaled columns.
     cv : int, default=5
@@ -97,6 +101,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         Names of the columns that the machine sees.
     fit_seconds_ : float
         Duration of `fit`.
+    announced_seconds_ : float or None
+        What it said before it trained on more than 25,000 rows.
     peak_memory_ : int
         The most bytes of memory that the process has held up to the end of `fit`, 0 where the system does not say.
     n_features_in_ : int
@@ -174,6 +180,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         interrupted = False
         try:
             tuning.run()
+            if self.machine == "auto" and len(y) > MANY_ROWS:
+                Contest(tuning).run()
         except KeyboardInterrupt:
             interrupted = True
             task.tell(f"Tuning was interrupted: trained on {len(tuning.sample)} rows with the best so far.")
@@ -181,7 +189,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.encoder_, self.best_params_, self.cv_score_ = tuning.encoder, tuning.params, tuning.score
         self.margins_, self.temperature_, self.evidence_weight_ = np.ones(1), 1.0, 0.0
         Z, labels = tuning.encoded(rows)
-        self.machine_ = task.machine(**self.best_params_, y=y, seconds=task.left(), verbose=self.verbose)
+        self.machine_ = task.machine(**self.best_params_, y=y, seconds=task.last_seconds(), verbose=self.verbose)
         try:
             self.machine_.fit(Z, labels)
             if self.calibrate and not interrupted:
@@ -193,6 +201,12 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.margins_ = margins(self.machine_)
         self.feature_names_out_ = self.encoder_.get_feature_names_out()
         self.fit_seconds_, self.peak_memory_ = time.monotonic() - begin, peak_memory()
+        self.announced_seconds_ = task.announced
+        if task.announced is not None:
+            task.tell(
+                f"Took {duration(self.fit_seconds_)}, announced {duration(task.announced)}; training "
+                f"{duration(self.machine_.fit_seconds_)}, expected {duration(task.training)}."
+            )
         if interrupted:
             keep(self)
             raise KeyboardInterrupt
@@ -230,6 +244,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
         splits = quietly(list, splits.split(rows, y))[: max(1, -(-tested * folds // len(rows)))]
         machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
+        if isinstance(machine, LandmarkSVC):  # as many as the machine has
+            machine.set_params(n_landmarks=len(self.machine_.support_))
         F, at, code = quietly(unseen, machine, Z, y, splits, tuning.deadline)
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
         scores = "values of pairs" if code is not None else "scores"

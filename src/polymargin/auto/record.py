@@ -29,11 +29,12 @@ AUTO = {
     **INPUT,
     "classes_": (Labels("T"),),
     "encoder_": (Fitted(("ColumnEncoder",)),),
-    "machine_": (Fitted(("JointSVC", "PairwiseSVC", "OneVsRestSVC", "CoreVectorSVC")),),
+    "machine_": (Fitted(("JointSVC", "PairwiseSVC", "OneVsRestSVC", "CoreVectorSVC", "LandmarkSVC")),),
     "best_params_": (Kind("a dict", (dict,)),),
     "cv_score_": (NONE, FINITE),
     **{"temperature_": (POSITIVE,), "evidence_weight_": (NOT_NEGATIVE,), "margins_": (FiniteArray(("M",)),)},
     "explain_choices_": (Words(),),
+    "announced_seconds_": (NONE, NOT_NEGATIVE),
     "feature_names_out_": (Strings("F"),),
     **{"fit_seconds_": (NOT_NEGATIVE,), "peak_memory_": (COUNT,)},
 }

@@ -12,11 +12,14 @@ import numpy as np
 from ..core_vectors.classifier import CoreVectorSVC
 from ..fitting.progress import say
 from ..joint import JointSVC
+from ..landmarks import LandmarkSVC
 from ..reductions import OneVsRestSVC, PairwiseSVC
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
-MANY_ROWS = 100_000  # beyond, a core set of rows is enough, and all that memory allows
-REDUCTIONS = {"pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC}
+MANY_ROWS = 25_000  # beyond, machines are tried on samples first
+REDUCTIONS = {
+    "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
+}  # fmt: skip
 
 
 def machine_named(name: str, **parameters: Any) -> Any:
@@ -28,7 +31,8 @@ def machine_named(name: str, **parameters: Any) -> Any:
 class Task:
     """Rows with labels y, whose numbers are `index` among `classes`; `asked` has the parameters of AutoSVC.
 
-    `choices` are sentences, one for every choice; `rng` draws samples; `deadline` is a time of `time.monotonic`.
+    `choices` are sentences, one for every choice; `rng` draws samples; `began` and `deadline` are times of
+    `time.monotonic`; `announced` and `training` are seconds that everything and the last fit will take, if known.
     """
 
     asked: Any
@@ -39,6 +43,9 @@ class Task:
     deadline: float
     name: str = ""
     choices: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    announced: float | None = None
+    training: float = np.inf
     rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +54,10 @@ class Task:
 
     def left(self) -> float:
         return max(self.deadline - time.monotonic(), 0.0)
+
+    def last_seconds(self) -> float:
+        """For the last fit. More and more landmarks could go on for long: they have twice what was expected."""
+        return min(self.left(), max(2 * self.training, 30.0)) if self.name == "landmarks" else self.left()
 
     def tell(self, line: str) -> None:
         self.choices.append(line)
@@ -57,9 +68,8 @@ class Task:
         if self.asked.machine != "auto":
             self.tell(f"Machine: {self.asked.machine}, as asked.")
             return self.asked.machine
-        if n > MANY_ROWS:
-            self.tell(f"Machine: core vectors, because {n} rows are more than {MANY_ROWS}: few of them decide.")
-            return "core-vector"
+        if n > MANY_ROWS:  # the contest says more
+            return "scatter" if T > MANY_CLASSES else "pairwise"
         if T > MANY_CLASSES:
             self.tell(
                 f"Machine: scatter, because {T} classes are more than {MANY_CLASSES}: its cost does not grow with them."
@@ -81,4 +91,6 @@ class Task:
         if self.name == "core-vector":  # pairs of classes, where they are not too many, are more accurate
             run["random_state"] = asked.random_state
             run["scheme"] = "joint" if len(self.classes) > MANY_CLASSES else "pairwise"
+        if self.name == "landmarks":
+            run["random_state"] = asked.random_state
         return machine_named(self.name, C=C, gamma=gamma, **run)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..fitting.progress import LONG, duration, say
+from ..landmarks import LandmarkSVC
 from ..reductions.pairwise import PairwiseSVC
 from . import grid as grids
 from .grid import sample_of, take
@@ -40,6 +41,7 @@ class Tuning:
         self.score: float | None = None
         self.cuts = 1  # how often the rows were cut into folds for it
         self.pace: tuple[int, float] | None = None  # (rows, seconds) of a fit
+        self.power = 2.0  # of the rows in its time
 
     @property
     def deadline(self) -> float:
@@ -49,10 +51,10 @@ class Tuning:
         return self.task.left()
 
     def rows_within(self, seconds: float) -> float:
-        """How many rows can be trained on in this many seconds, if time grows with their square."""
+        """How many rows can be trained on in this many seconds, if time grows with a power of them."""
         if np.isinf(seconds) or self.pace is None:
             return np.inf
-        return self.pace[0] * np.sqrt(seconds / max(self.pace[1], 1e-3))
+        return self.pace[0] * (seconds / max(self.pace[1], 1e-3)) ** (1 / self.power)
 
     def run(self) -> None:
         first = self.some(self.first_rows())
@@ -116,9 +118,8 @@ class Tuning:
         Z, y = self.encoded(rows)
         machine = self.task.machine(1.0, 1.0, y=y, seconds=np.inf)
         if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
-            run = {k: getattr(machine, k) for k in ("class_weight", "memory", "n_jobs")}
-            machine = PairwiseSVC(loss="squared_hinge", **run)
-        return grids.search(machine, Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times)
+            machine = exact_like(machine, "squared_hinge")
+        return grids.search(exact_like(machine), Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times)
 
     def keep(self, found: Any) -> None:
         self.params = grids.steadiest(found.cv_results_)
@@ -193,7 +194,8 @@ class Tuning:
             slowest = 0.0 if self.pace is None or self.pace[0] != len(train[1]) else self.pace[1]
             if begin + slowest > end:
                 return None
-            model = grids.quietly(self.task.machine(C, gamma, y=train[1], seconds=end - begin).fit, *train)
+            machine = exact_like(self.task.machine(C, gamma, y=train[1], seconds=end - begin))
+            model = grids.quietly(machine.fit, *train)
             found = model.predict(test[0]) == test[1]
             if not slowest:
                 self.announce(f"tuning on {len(rows)} rows", 6 * (time.monotonic() - begin))
@@ -211,3 +213,11 @@ class Tuning:
     def announce(self, what: str, seconds: float) -> None:
         if seconds > LONG:
             say(f"polymargin: AutoSVC is {what}, about {duration(seconds)}; time_limit= bounds it", self.verbose)
+
+
+def exact_like(machine: Any, loss: str = "hinge") -> Any:
+    """Exact pairs in place of landmarks, whose number would be searched for at every point of the grid."""
+    if loss == "hinge" and not isinstance(machine, LandmarkSVC):
+        return machine
+    run = {k: getattr(machine, k) for k in ("C", "gamma", "class_weight", "memory", "n_jobs", "time_limit")}
+    return PairwiseSVC(loss=loss, **run)

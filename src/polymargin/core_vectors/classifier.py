@@ -85,7 +85,9 @@ class CoreVectorSVC(CoreModel):
         Random rows that are looked at for every eight core vectors before a pass over all rows; the classes take turns.
         None: every round looks at all rows.
     max_core : int, default=20_000
-        Largest number of core vectors; the fit ends with status "max_iter" where it is reached.
+        Largest number of core vectors; the fit ends with status "max_iter" where it is reached. Where the core set is
+        seen to grow far beyond it, as with overlapping classes, the fit ends early with status "large_core": the model
+        is that of a random sample of some 4,096 rows (of each pair), and :class:`LandmarkSVC` suits the data better.
     normalize : bool, default=False
         Scale all rows to unit length first, so that k(x, x) is the same for all rows with "poly" and "sigmoid" kernels.
         It need not be: the certificate holds for every kernel, and for the ball the largest k(x, x) counts.
@@ -130,8 +132,8 @@ class CoreVectorSVC(CoreModel):
         R of the ball in the space of Q, and the margin.
     core_size_path_ : list of int
         Core vectors after each round.
-    status_ : {"solved", "epsilon", "max_iter", "time_limit", "stalled", "interrupted"}
-        Why the fit ended; "solved" is said only of a certified gap of at most `tol`.
+    status_ : {"solved", "epsilon", "max_iter", "large_core", "time_limit", "stalled", "interrupted"}
+        Why the fit ended; "solved" is said only of a certified gap of at most `tol`. "large_core": see `max_core`.
     n_iter_, kkt_violation_, n_kernel_evals_, fit_seconds_, gamma_, shape_fit_, n_features_in_, feature_names_in_
         As in :class:`JointSVC`; `kkt_violation_` is the gap, for pairs the largest gap of a pair.
     traffic_ : dict

@@ -10,7 +10,8 @@ from below. With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all
 bounds it from above: the gap P - D is certified. One pass over the data finds P, and the rows whose s is smallest, the
 farthest ones from the center of the ball, which join the working set. Before the first pass the working set grows on
 random samples, as the paper does it. Small problems are solved as a whole (whole.py), and so are those in memory whose
-core set turns out to be a large part of the rows.
+core set turns out to be a large part of the rows. Where the core set is seen not to stay small (forecast.py), the answer
+is the machine on a random sample of the rows.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..fitting.progress import duration
 from ..training.certificates import relative_gap
+from .forecast import Forecast
 from .options import CoreLimits
-from .search import Form, Found, Model, Rows, Search, Source, by_class, draw, joined
+from .search import Draw, Form, Found, Model, Rows, Search, Source, by_class, draw, joined
 from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
@@ -34,6 +37,7 @@ ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
 DENSE, MANY = 1 / 8, 2000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
 FINER = 3  # passes at most that measure P of the last model exactly
+SAMPLE = 4096  # rows that speak for all where the core set would become too large
 GRACE = 0.5  # and beyond the time limit, if it is the first one
 
 
@@ -48,7 +52,7 @@ class Growth:
     form: Form
     kappa: float  # the largest Q[i, i]
     limits: CoreLimits
-    n: int
+    counts: np.ndarray  # rows of every class
     may_be_whole: bool = False  # whether the caller can solve all rows at once: the status is then "dense"
     # None until `run` has begun, and the last two until the first `solve`.
     working: Rows | Any = None
@@ -69,18 +73,23 @@ class Growth:
     rate: float = 0.0  # rows per second of the last pass
     reading: float = 0.0  # seconds of a pass that does next to nothing
     pace: float = 0.0  # seconds of a kernel value, on samples
-    first_gap: tuple[float, float] | None = None
+    solving: float = 0.0  # seconds of the last problem on the working set
+    forecast: Forecast = field(default_factory=Forecast)
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.kappa):
             raise ValueError(f"expected finite kernel values, got k(x, x) = {self.kappa:g}; {kernels.OVERFLOW}")
 
-    def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows | None) -> Growth:
+    @property
+    def n(self) -> int:
+        return int(self.counts.sum())
+
+    def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows) -> Growth:
         self.working, self.alpha = start, alpha
         tol, finer = max(0.4 * self.limits.tol, 0.05), 1.0
         try:
             self.solve(tol)
-            if pool is not None and self.limits.sample_size is not None:
+            if self.limits.sample_size is not None:
                 self.sample(pool, tol)
             while True:
                 search = self.searching()
@@ -89,6 +98,7 @@ class Growth:
                     break
                 if len(self.model.alpha) >= self.limits.max_core:
                     raise Ended("max_iter")
+                self.foresee(found.outside)
                 tol = max(0.4 * self.limits.tol, min(tol, 0.1 * self.gap))
                 if len(found.rows):
                     self.add(found.rows)
@@ -105,7 +115,10 @@ class Growth:
             self.status = end.args[0]
         if self.status == "dense":
             return self
-        allowed = {"interrupted": PATIENCE, "time_limit": self.limits.deadline + GRACE - time.monotonic()}
+        if self.status == "large_core":
+            self.settle(source, pool[: np.count_nonzero(self.counts)], tol)
+        left = self.limits.deadline + GRACE - time.monotonic()
+        allowed = {"interrupted": PATIENCE, "time_limit": left, "large_core": left}
         if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
             self.last_pass(source)
         X = self.certified()[0].rows.X
@@ -164,7 +177,7 @@ class Growth:
 
     def solve(self, tol: float) -> None:
         """Solve the problem on the working set to a relative gap of tol."""
-        w, form = self.working, self.form
+        w, form, begin = self.working, self.form, time.monotonic()
         if self.limits.epsilon is not None and self.model is not None:  # half of what the ball test allows
             tol = max(tol, min(0.5, self.limits.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
         linear, ridge = form.linear(w.X), form.ridge / w.weight
@@ -175,6 +188,7 @@ class Growth:
             *self.violation(tol), max(self.limits.max_iter - self.n_iter, 0), max(self.left(), 0.0),
             self._asked if self.limits.progress else None,
         )  # fmt: skip
+        self.solving = time.monotonic() - begin
         self.n_iter += out["n_iter"]
         self.evaluations += core.evaluations
         self.alpha, self.gradient = np.empty(len(w)), np.empty(len(w))
@@ -240,12 +254,41 @@ class Growth:
             self.pace = min(self.pace or pace, pace)  # a few values, or a busy machine, make it look slow
             out = np.flatnonzero(s < self.bound())
             quiet = 0 if len(out) else quiet + 1
+            here, outside = (np.bincount(y, minlength=self.form.n_classes) for y in (batch.y, batch.y[out]))
+            self.foresee(float(np.sum(self.counts * outside / np.maximum(here, 1))))
             if len(out):
                 out = out[np.lexsort((s[out], batch.y[out]))]
                 starts = np.searchsorted(batch.y[out], np.arange(self.form.n_classes))
                 rank = np.arange(len(out)) - starts[batch.y[out]]  # in its class, the farthest first
                 self.add(batch[out[np.argsort(rank, kind="stable")[: self.room()]]])
                 self.solve(tol)
+
+    def foresee(self, outside: float) -> None:
+        """End where the core set will not stay small, of which so many rows outside tell."""
+        self.forecast.see(len(self.model.alpha), outside)
+        looked_for = self.limits.epsilon is None and not self.form.ball  # the ball test keeps core sets small
+        if looked_for and self.n > self.limits.max_core and self.forecast.hopeless(self.limits.max_core):
+            self.tell()
+            raise Ended("large_core")
+
+    def settle(self, source: Source, first: Rows, tol: float) -> None:
+        """The machine on a random sample and a row of every class: those far from others are mostly mislabeled."""
+        before = self.model, self.working, self.alpha
+        try:
+            draws = list(source.map(Draw(self.form, self.limits.seed, np.full(len(self.counts), SAMPLE / self.n))))
+            some = joined([first, *(rows for rows, _, _ in draws)])
+            some = some[np.sort(np.unique(some.index, return_index=True)[1])]
+            self.working, self.alpha = some, np.zeros(len(some))
+            self.alpha[: len(first)] = 1 / len(first)
+            self.solve(tol)
+        except KeyboardInterrupt:
+            self.status, self.signalled = "interrupted", True
+        except Ended as end:
+            self.status = end.args[0]
+        if self.model is before[0]:
+            _, self.working, self.alpha = before
+        else:
+            self.best, self.gap, self.finer = None, np.inf, None
 
     # -- all rows --
 
@@ -266,13 +309,14 @@ class Growth:
             self.evaluations += part.n * len(self.model.alpha)
             now = time.monotonic()
             self.rate = found.n / max(now - begin, 1e-9)
-            if now > end and self.status in ("solved", "time_limit"):
+            if now > end and self.status in ("solved", "time_limit", "large_core"):
                 raise Ended("time_limit")
             if certify:
                 continue
             if now - last > 0.1:
                 last = now
                 self.tell()
+        self.pace = self.pace or 1 / (self.rate * len(self.model.alpha))
         return found
 
     def judge(self, search: Search, found: Found) -> bool:
@@ -282,7 +326,6 @@ class Growth:
         best = (self.model, primal, rho)
         if gap < self.gap or self.best is None:
             self.best, self.gap, self.finer = best, gap, finer
-        self.first_gap = self.first_gap or (gap, time.monotonic())
         self.tell()
         if gap <= self.limits.tol:
             self.status = "solved"
@@ -303,15 +346,26 @@ class Growth:
     def _asked(self, n_iter: int, violation: float, dual: float, seconds: float) -> bool:
         return self.limits.progress is not None and bool(self.limits.progress(self.event()))
 
+    def estimate(self) -> str:
+        """Core vectors and time in the end. Each of the last rounds doubles both a pass and the core set, squared."""
+        core = max(len(self.model.alpha), 1)
+        end = max(self.forecast.end or 0.0, core)
+        seconds = 2 * (self.reading + self.pace * self.n * end) + 4 / 3 * self.solving * (end / core) ** 2
+        return f"about {end:,.0f} core vectors and {duration(seconds)}"
+
+    def note(self) -> str:
+        if self.status != "large_core":
+            return ""
+        return f", trained on a sample of {len(self.working):,} rows because all would take {self.estimate()}"
+
     def event(self) -> dict[str, Any]:
         core = len(self.model.alpha) if self.model else 0
         text = f"round {self.n_rounds}  core {core:,}  gap {self.gap:.2g}"
         if self.rate:
             text += f"  {self.rate:,.0f} rows/s"
+        if self.forecast.end:
+            text += f"  to the end {self.estimate()}"
         now = time.monotonic()
-        if self.first_gap and self.limits.tol < self.gap < self.first_gap[0]:
-            done = np.log(self.first_gap[0] / self.gap) / np.log(self.first_gap[0] / self.limits.tol)
-            text += f"  ETA {(now - self.first_gap[1]) * (1 / done - 1):.0f} s"
         return {"n_iter": self.n_iter, "violation": self.gap, "seconds": now - self.began, "text": text}
 
 
@@ -334,5 +388,5 @@ def grow(
         used = np.flatnonzero(alpha)
         weight = np.ones(len(used)) if source.weight is None else source.weight[used]
         first, start = Rows(used, source.X[used], source.y[used], weight), alpha[used]
-    fit = Growth(form, kappa, limits, n=int(counts.sum()), may_be_whole=may_be_whole, reading=reading)
+    fit = Growth(form, kappa, limits, counts, may_be_whole=may_be_whole, reading=reading)
     return fit.run(source, first, start, pool)

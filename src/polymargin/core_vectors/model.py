@@ -41,10 +41,12 @@ CONSTRAINTS = {
 }
 ADVICE = {
     "max_iter": "raise max_iter or max_core, raise C or lower nu (a large ridge makes every row a core vector), or "
-    "accept a larger tol; warm_start=True continues from here",
+    "accept a larger tol; warm_start=True continues from here; where classes overlap use LandmarkSVC",
     "time_limit": "raise time_limit, give more threads, or accept a larger tol; warm_start=True continues from here",
     "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or accept a larger "
     "tol",
+    "large_core": "the classes overlap, so that the core set does not stay small; use LandmarkSVC, whose time grows "
+    "only like the number of rows, or raise max_core if it is to grow all the same",
     "interrupted": WHAT_TO_DO["interrupted"],
 }
 
@@ -109,7 +111,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
 
     def _set_model(self, frame: Frame, fit: Growth, numbers: np.ndarray | None) -> None:
         """The prototypes from the core vectors of the best model; `numbers` are those of the rows of the fit."""
-        frame.interrupted, frame.indefinite = fit.signalled, fit.indefinite
+        frame.interrupted, frame.indefinite, frame.note = fit.signalled, fit.indefinite, fit.note()
         model, primal, rho = fit.certified()
         self.rho_, self.status_, self.n_iter_ = float(rho), fit.status, int(fit.n_iter)
         self.primal_objective_, self.dual_objective_ = float(primal), float(model.dual)

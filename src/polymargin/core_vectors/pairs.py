@@ -17,7 +17,7 @@ from .growth import Growth
 from .options import CoreLimits
 from .whole import learn
 
-SEVERITY = ("solved", "epsilon", "stalled", "max_iter", "time_limit", "interrupted")
+SEVERITY = ("solved", "epsilon", "stalled", "large_core", "max_iter", "time_limit", "interrupted")
 
 
 def fit_pairs(model: Any, frame: Frame, e: Examples, limits: CoreLimits) -> None:
@@ -47,6 +47,7 @@ def fit_pairs(model: Any, frame: Frame, e: Examples, limits: CoreLimits) -> None
     set_pairs(model, fits, pairs, e.X, e.rows, e.y)
     model.status_ = worst.status
     frame.interrupted, frame.indefinite = worst.signalled, any(fit.indefinite for fit in fits)
+    frame.note = worst.note() and f" for the worst pair{worst.note()}"
 
 
 def set_pairs(model: Any, fits: list[Growth], pairs: np.ndarray, X: Any, rows: np.ndarray, y: np.ndarray) -> None:

@@ -197,6 +197,7 @@ class Found:
     lowest: float
     rows: Rows
     scores: np.ndarray
+    outside: int  # how many there are
     n: int
 
 
@@ -230,14 +231,15 @@ class Search:
             for k in range(3):
                 moments[k] = np.bincount(at, strength * v**k, EDGES + 2)
         fresh = np.flatnonzero((v < self.bound) & ~np.isin(i, self.known, assume_unique=True))
-        fresh = fresh[np.lexsort((i[fresh], v[fresh]))[: self.count]]
+        outside, fresh = len(fresh), fresh[np.lexsort((i[fresh], v[fresh]))[: self.count]]
         lowest = float(s.min(initial=np.inf))
-        return Found(moments, lowest, Rows.of(block, short[fresh]), v[fresh], len(s))
+        return Found(moments, lowest, Rows.of(block, short[fresh]), v[fresh], outside, len(s))
 
     def merged(self, a: Found, b: Found) -> Found:
         rows, scores = joined([a.rows, b.rows]), np.concatenate([a.scores, b.scores])
         order = np.lexsort((rows.index, scores))[: self.count]
-        return Found(a.moments + b.moments, min(a.lowest, b.lowest), rows[order], scores[order], a.n + b.n)
+        lowest, outside = min(a.lowest, b.lowest), a.outside + b.outside
+        return Found(a.moments + b.moments, lowest, rows[order], scores[order], outside, a.n + b.n)
 
     def primal(self, found: Found) -> tuple[float, float, Search | None]:
         """P, the rho that attains it, and a search that would measure P more exactly, if necessary.

@@ -42,7 +42,7 @@ def small(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None)
     """In float64, to the optimum."""
     diagonal = _core.diagonal(kernels.as_data(e.X), form.record(e.X, e.X), e.sorted_rows, "float64")
     kappa = float((form.same * diagonal + (form.ridge / e.weight)[e.order]).max())
-    fit = Growth(form.widened(), kappa, limits, n=len(e))
+    fit = Growth(form.widened(), kappa, limits, np.diff(e.segments))
     if alpha is None:
         counts = np.diff(e.segments)
         alpha = np.zeros(len(e))

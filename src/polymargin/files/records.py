@@ -67,7 +67,7 @@ COUNT = Number("an integer >= 0", least=0, integer=True)
 FINITE = Number("a finite number")
 ANY = Kind("a number", (int, float))  # a fit that was stopped at once has infinite ones
 REPORT = {
-    "status_": (Name(("solved", "max_iter", "time_limit", "stalled", "interrupted", "epsilon")),),
+    "status_": (Name(("solved", "max_iter", "time_limit", "stalled", "interrupted", "epsilon", "large_core")),),
     "n_iter_": (COUNT,),
     "primal_objective_": (ANY,),
     "dual_objective_": (ANY,),

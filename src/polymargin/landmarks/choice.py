@@ -12,7 +12,7 @@ outliers, and worse than all others: pivots are drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..kernels import as_data
 POOL, FEWEST = 4, 2048  # candidates per landmark, and in any case
 RANK = {"float64": 1e-12, "float32": 1e-5}  # of the largest k(z, z): what is left of a landmark that adds nothing
 BLOCK = 1 << 14  # rows of which a copy is made at a time
+BATCH = 32  # landmarks at most that are drawn at once
 SAMPLE = 4096  # rows of which the residual is a mean
 
 
@@ -56,7 +57,12 @@ def candidates(y: np.ndarray, weight: np.ndarray, mark: np.ndarray, most: int) -
 
 
 class Choice:
-    """Landmarks from a pool of rows, one after another; `values(i)` are the kernel values of all rows and row i."""
+    """Landmarks from a pool of rows, one after another; `values(at)` are the kernel values of all rows and rows `at`.
+
+    A row is drawn with a probability like what is left of it, which landmarks only lessen. So several are drawn at
+    once, for one block of kernel values, and each is taken with the share of it that those before it have left: this
+    is the same as to draw them one by one.
+    """
 
     def __init__(self, how: str, size: int, values: Any, diagonal: np.ndarray, rng: np.random.Generator) -> None:
         self.how, self.values, self.rng = how, values, rng
@@ -72,16 +78,21 @@ class Choice:
         elif self.F.shape[1] < m and self.how == "cholesky":
             self.F = np.column_stack([self.F, np.zeros((len(self.left), m - self.F.shape[1]))])
         while len(self.chosen) < m:
-            total = np.cumsum(np.where(self.left > self.least, self.left, 0.0))
+            before = np.where(self.left > self.least, self.left, 0.0)
+            total = np.cumsum(before)
             if not total[-1] > 0 and self.chosen:
                 break
-            i = int(np.searchsorted(total, self.rng.random() * total[-1], side="right"))
-            self.take(min(i, len(total) - 1))
+            size = min(max(1, len(self.chosen) // 4), BATCH, m - len(self.chosen))
+            at = np.searchsorted(total, self.rng.random(size) * total[-1], side="right")
+            at = np.minimum(at, len(total) - 1)
+            for i, k, u in zip(at, self.values(at).T, self.rng.random(size), strict=True):
+                if not self.chosen or u * before[i] < self.left[i]:
+                    self.take(int(i), k)
         return self.chosen
 
-    def take(self, i: int) -> None:
-        """Row i; what is left of each row is its distance to the nearest landmark, or to the span of all."""
-        k, j = self.values(i), len(self.chosen)
+    def take(self, i: int, k: np.ndarray) -> None:
+        """Row i with kernel values k; what is left of others is their distance to the nearest landmark, or the span."""
+        j = len(self.chosen)
         if self.how == "cholesky":
             k = k - self.F[:, :j] @ self.F[i, :j]
             self.F[:, j] = k / np.sqrt(self.left[i])
@@ -104,6 +115,20 @@ class Basis:
     at: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     L: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     seen: int = 0
+
+    def grown(self, at: np.ndarray) -> Basis:
+        """A basis of the rows `at` of Z, of which the first ones are in this one.
+
+        It is one in float64 where float32 takes rows for spanned that are not: kernels so wide that all values are
+        nearly equal. The coordinates of this one are then lost.
+        """
+        new = replace(self)
+        new.grow(at)
+        if self.dtype == "float64" or len(new.at) == new.seen:
+            return new
+        exact = Basis(self.Z, self.kernel, "float64", self.numbers)
+        exact.grow(at)
+        return exact if len(exact.at) > len(new.at) else new
 
     def grow(self, at: np.ndarray) -> None:
         """Add the rows `at` of Z, but for those that the others span; the first ones stay where they are."""

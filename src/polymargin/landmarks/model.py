@@ -139,9 +139,7 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         if isinstance(Z, str):
             return "k-means++" if Z == "auto" else Z
         Z = check_rows(self, Z, fit=False, precomputed=False)
-        basis = Basis(Z, task.kernel, task.dtype)
-        basis.grow(np.arange(Z.shape[0]))
-        return basis
+        return Basis(Z, task.kernel, task.dtype).grown(np.arange(Z.shape[0]))
 
     def _set_model(self, frame: Frame, task: Task, fit: Fit, chosen: bool) -> None:
         """What a fit leaves; `chosen`: landmarks are among its rows."""

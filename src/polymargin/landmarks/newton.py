@@ -35,10 +35,10 @@ from ..training.certificates import relative_gap
 
 FIRST = 1.0  # s at the start
 LOWEST = 1e-9  # s at most so small: rounding of scores is not much less
-FACTOR = 3.0  # by which s falls at most from one stage to the next
+FACTOR = 6.0  # by which s falls at most from one stage to the next
 ROWS = 16  # per landmark that a Newton step looks at ...
 FEWEST = 4096  # ... and at least so many
-CG_STEPS, CG_TOL = 60, 0.1
+CG_STEPS, CG_TOL = 60, 0.3
 FEW = 12  # steps of conjugate gradients after which a preconditioner is used again
 HALVINGS = 12  # of a step
 IDLE = 4  # steps without any gain: rounding has the last word
@@ -148,7 +148,7 @@ class Curved:
         return d + moments(self.L, e @ K.T, e.sum(axis=1))
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """The Newton direction by conjugate gradients, to a tenth of the gradient."""
+        """The Newton direction by conjugate gradients, to a third of the gradient: more does not pay."""
 
         def precondition(r: np.ndarray) -> np.ndarray:
             return cho_solve(self.factor, r.T, check_finite=False).T

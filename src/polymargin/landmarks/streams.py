@@ -106,7 +106,8 @@ class SourceRows:
     """All rows of a source, as Newton steps see them; the sample has the curvature."""
 
     def __init__(self, source: Any, form: Form, basis: Basis, sample: HeldRows) -> None:
-        self.source, self.form, self.L, self.sample = source, replace(form, Z=basis.Z, at=basis.at), basis.L, sample
+        self.source, self.L, self.sample = source, basis.L, sample
+        self.form = replace(form, Z=basis.Z, at=basis.at, dtype=basis.dtype)
         self.evaluations = 0
 
     def sums(self, W: np.ndarray, s: float, run: Any) -> Point:

@@ -85,8 +85,8 @@ def pool_of(task: Task, how: str, most: int) -> tuple[Choice, np.ndarray]:
     X, every = (task.X, rows) if task.given else (taken(task.X, rows), np.arange(len(rows)))
     data, record = as_data(X), task.kernel(X, X)
 
-    def values(i: int) -> np.ndarray:
-        return _core.kernel_block(data, data, record, every, every[[i]], "float64", 1).ravel()
+    def values(at: np.ndarray) -> np.ndarray:
+        return _core.kernel_block(data, data, record, every, every[at], "float64", 1)
 
     diagonal = np.maximum(_core.diagonal(data, record, every, "float64"), 0.0)
     return Choice(how, len(rows), values, diagonal, rng), some
@@ -109,7 +109,7 @@ def train(task: Task, how: Any, n_landmarks: Any) -> Fit:
                 race(task, fit, choice, at)
             else:
                 m = n if n_landmarks == "auto" else min(n_landmarks, n)
-                fit.basis.grow(at[m_chosen(choice, m)])
+                fit.basis = fit.basis.grown(at[m_chosen(choice, m)])
         finish(task, fit)
     except KeyboardInterrupt:
         if fit.basis is None or not len(fit.basis.at):
@@ -228,10 +228,11 @@ def race(task: Task, fit: Fit, choice: Choice, at: np.ndarray) -> None:
     while True:
         begin = time.monotonic()
         basis, W = fit.basis, fit.W
-        grown = replace(basis)
-        grown.grow(at[m_chosen(choice, m)])
+        grown = basis.grown(at[m_chosen(choice, m)])
         if len(grown.at) == len(basis.at):
             return
+        if grown.dtype != basis.dtype:
+            fit.W, fit.trained = None, 0
         fit.basis = grown
         for size in levels(len(part), len(grown.at), fit.trained):
             descend(task, fit, part[:size], RACE_TOL)

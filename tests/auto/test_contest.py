@@ -1,0 +1,101 @@
+"""AutoSVC on many rows: machines are tried on samples, what they will take is said, the best in time is taken."""
+
+import numpy as np
+import pytest
+
+from polymargin import AutoSVC, LandmarkSVC, PairwiseSVC, load_model, save_model
+from polymargin.auto import contest
+from polymargin.auto.contest import Prospect, Trial, chosen, growth
+from polymargin.report.facts import facts
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Seven hundred rows are many, and no fit is quick."""
+    monkeypatch.setattr("polymargin.auto.classifier.MANY_ROWS", 700)
+    monkeypatch.setattr("polymargin.auto.task.MANY_ROWS", 700)
+    monkeypatch.setattr(contest, "LAST_ROWS", 600)
+    monkeypatch.setattr(contest, "LANDMARKS", (400, 400))
+    monkeypatch.setattr(contest, "LONG", 0.0)
+
+
+def overlapping(n, seed):
+    y = np.random.default_rng(seed).integers(0, 3, n)
+    return np.random.default_rng(seed + 1).normal(size=(n, 4)) + 1.5 * np.eye(3)[y] @ np.eye(3, 4), y
+
+
+def prospect(name, seconds, right):
+    return Prospect(name, seconds, 0.0, float(np.mean(right)), 1.0, right, 1.0)
+
+
+def test_the_quickest_that_is_as_good_in_time():
+    right = np.arange(400) < 360
+    worse, alike = np.arange(400) < 320, np.roll(right, 3)
+    exact, core, landmarks = (
+        prospect("pairwise", 50.0, right), prospect("core-vector", 20.0, worse), prospect("landmarks", 5.0, alike),
+    )  # fmt: skip
+    assert chosen([exact, core], 100.0) is exact  # 40 of 400 rows are no chance
+    assert chosen([exact, core, landmarks], 100.0) is landmarks
+    assert chosen([exact, core], 30.0) is core  # all there is time for
+    assert chosen([exact, core], 1.0) is core  # no time: the quickest
+
+
+def test_support_vectors_grow_with_a_power_of_the_rows():
+    def trial(m, support):
+        return Trial(m, 1.0, np.ones(1, dtype=bool), support, False)
+
+    assert growth(trial(1000, 300), trial(4000, 1200)) == pytest.approx(1)
+    assert growth(trial(1000, 300), trial(4000, 600)) == pytest.approx(0.5)
+    assert growth(trial(1000, 300), trial(4000, 200)) == 0
+
+
+@pytest.mark.parametrize("best", ["pairwise", "core-vector", "landmarks"])
+def test_what_was_foretold_is_said_and_taken(many, best, monkeypatch, tmp_path, seed):
+    X, y = overlapping(1200, seed)
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: next(p for p in found if p.name == best))
+    model = AutoSVC(C=1.0, gamma=0.2).fit(X, y)
+    text = " ".join(model.explain_choices_)
+    assert all(f"{name} " in text for name in contest.NAMES.values()) and "Expected for 1200" in text
+    assert "announced" in text and model.announced_seconds_ > 0
+    assert type(model.machine_) is {"pairwise": PairwiseSVC, "landmarks": LandmarkSVC}.get(best, type(model.machine_))
+    assert model.machine_.shape_fit_[0] == 1200
+    P = model.predict_proba(X)
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+    save_model(model, tmp_path / "m.pm")
+    again = load_model(tmp_path / "m.pm")
+    np.testing.assert_array_equal(again.predict_proba(X), P)
+    assert again.announced_seconds_ == model.announced_seconds_
+
+
+def test_sums_of_the_forecast(many, monkeypatch, seed):
+    """Times are those of the trials times powers of the rows; landmarks grow like n, others as support vectors do."""
+    X, y = overlapping(1200, seed)
+    seen = {}
+    prospects = contest.Contest.prospect
+
+    def kept(self, name, trial, b):
+        seen[name] = trial, b, prospects(self, name, trial, b)
+        return seen[name][2]
+
+    monkeypatch.setattr(contest.Contest, "prospect", kept)
+    AutoSVC(C=1.0, gamma=0.2).fit(X, y)
+    for name, (trial, b, found) in seen.items():
+        power = 1 if name == "landmarks" else 1 + b
+        assert found.seconds == pytest.approx(trial.seconds * (1200 / trial.m) ** power)
+        assert 0.4 < found.accuracy <= 1
+    assert set(seen) == {"pairwise", "core-vector", "landmarks"} and 0.5 < seen["pairwise"][1] <= 1
+
+
+def test_quick_exact_machines_are_tried_alone(many, monkeypatch, seed):
+    monkeypatch.setattr(contest, "LONG", 1e9)
+    model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1000, seed))
+    assert isinstance(model.machine_, PairwiseSVC) and "landmarks" not in " ".join(model.explain_choices_)
+
+
+def test_landmarks_as_asked(seed):
+    """Tuned by exact pairs, calibrated with as many landmarks, in the report."""
+    X, y = overlapping(400, seed)
+    model = AutoSVC("landmarks").fit(X, y)
+    assert isinstance(model.machine_, LandmarkSVC) and model.score(X, y) > 0.5 and model.temperature_ != 1
+    assert model.announced_seconds_ is None
+    assert "LandmarkSVC" in facts(model, X, y, title="", source="")["run"]["machine"]

@@ -1,0 +1,105 @@
+"""Core sets that will not stay small: foretold, said, and ended with a model that can be used."""
+
+import numpy as np
+import pytest
+from core_oracles import core_matrix, core_primal
+from data_sets import blobs
+from oracles import rbf
+from sklearn.exceptions import ConvergenceWarning
+
+from polymargin import CoreVectorSVC, load_model, save_model
+from polymargin.core_vectors import forecast, growth, options
+from polymargin.core_vectors.forecast import Forecast
+
+N = 2000
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Some hundred core vectors are many."""
+    monkeypatch.setattr(options, "SMALL_GRAM", 0)
+    monkeypatch.setattr(forecast, "ENOUGH", 64)
+    monkeypatch.setattr(growth, "SAMPLE", 500)
+
+
+def overlapping(seed, n=N):
+    """Three classes of which two thirds can be told apart."""
+    y = np.random.default_rng(seed).integers(0, 3, n)
+    return np.random.default_rng(seed + 1).normal(size=(n, 2)) + np.eye(3)[y][:, :2] * 1.5, y
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, 2.0])
+def test_a_line_in_logarithms_is_followed_to_its_end(slope):
+    """V(m) = 1e5 (m / 100)^-s meets V = m at (1e5 100^s)^(1 / (1 + s))."""
+    seen = Forecast()
+    for m in (100, 300, 600, 1200, 2400):
+        seen.see(m, 1e5 * (m / 100) ** -slope)
+    assert seen.end == pytest.approx(max((1e5 * 100**slope) ** (1 / (1 + slope)), 2400))
+    assert seen.hopeless(20_000) == (slope == 0.0)
+
+
+def test_one_look_is_not_enough():
+    seen = Forecast()
+    assert seen.end is None and not seen.hopeless(1)
+    seen.see(1000, 1e6)
+    assert seen.end is None
+    seen.see(2000, 1e6)
+    assert seen.end == pytest.approx(1e6) and not seen.hopeless(20_000)
+    seen.see(3000, 10.0)  # they are all in
+    assert seen.end == 3000 and not seen.hopeless(20_000)
+
+
+@pytest.mark.parametrize("scheme", ["joint", "pairwise"])
+def test_overlap_ends_early_with_a_model(small, scheme, tmp_path, seed):
+    X, y = overlapping(seed)
+    model = CoreVectorSVC(C=1.0, gamma=0.3, scheme=scheme, max_core=400)
+    with pytest.warns(ConvergenceWarning, match=r"large_core.* sample of .* core vectors and .*use LandmarkSVC"):
+        model.fit(X, y)
+    assert model.status_ == "large_core" and model.duality_gap_ > model.tol
+    wide = CoreVectorSVC(C=1.0, gamma=0.3, scheme=scheme, max_core=N).fit(X, y)
+    assert wide.status_ == "solved" and len(wide.support_) > 400
+    assert model.score(X, y) > wide.score(X, y) - 0.05
+    save_model(model, tmp_path / "m.pm")
+    assert load_model(tmp_path / "m.pm").status_ == "large_core"
+
+
+def test_the_sample_is_certified_on_all_rows(small, seed):
+    X, y = overlapping(seed)
+    with pytest.warns(ConvergenceWarning, match="large_core"):
+        model = CoreVectorSVC(C=1.0, gamma=0.3, max_core=400).fit(X, y)
+    alpha = np.zeros(N)
+    alpha[model.support_[model.dual_coef_.indices]] = model.dual_coef_.data
+    assert model.primal_objective_ == pytest.approx(core_primal(alpha, core_matrix(rbf(X, X, 0.3), y, 1.0), 1.0), 1e-3)
+
+
+@pytest.mark.parametrize("sample_size", [59, None])
+def test_small_cores_are_left_alone(small, sample_size, seed):
+    X, y = blobs([700, 700, 700], 3, seed=seed, spread=0.3)
+    model = CoreVectorSVC(C=1.0, gamma=0.3, max_core=1000, sample_size=sample_size, tol=0.05).fit(X, y)
+    assert model.status_ == "solved"
+
+
+def test_rows_in_chunks_and_the_report(small, capfd, seed):
+    X, y = overlapping(seed)
+    with pytest.warns(ConvergenceWarning, match="use LandmarkSVC"):
+        model = CoreVectorSVC(C=1.0, gamma=0.3, max_core=400, verbose=2).fit([(X[:700], y[:700]), (X[700:], y[700:])])
+    assert model.status_ == "large_core" and "to the end about" in capfd.readouterr().err
+    with pytest.warns(ConvergenceWarning):
+        whole = CoreVectorSVC(C=1.0, gamma=0.3, max_core=400).fit(X, y)
+    np.testing.assert_array_equal(model.support_, whole.support_)
+
+
+def test_ctrl_c_while_the_sample_is_drawn(small, monkeypatch, seed):
+    X, y = overlapping(seed)
+
+    def interrupted(self, block):
+        if self.limit.max() < 1:  # not the first draw, which takes every row of such small classes
+            raise KeyboardInterrupt
+        return call(self, block)
+
+    call = growth.Draw.__call__
+    monkeypatch.setattr(growth.Draw, "__call__", interrupted)
+    model = CoreVectorSVC(C=1.0, gamma=0.3, max_core=400)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.status_ == "interrupted" and np.isfinite(model.decision_function(X)).all()
