@@ -95,6 +95,10 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         What was chosen, and why.
     feature_names_out_ : ndarray of str
         Names of the columns that the machine sees.
+    columns_ : list of dict
+        A record per column of X: `name`, `used_as` ("number", "category", "date", "text" or "left out"), `reason` (why it
+        is left out, or what was assumed when it was read; "" if there is nothing to say), `missing` (empty cells in
+        `fit`) and `features` (how many of `feature_names_out_` come from it).
     fit_seconds_ : float
         Duration of `fit`.
     peak_memory_ : int
@@ -253,6 +257,11 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         table = plain(X)
         checked = validate_data(self, table, accept_sparse="csr", dtype=None, ensure_all_finite=False, reset=False)
         return self.encoder_.transform(table if hasattr(table, "columns") else checked)
+
+    @property
+    def columns_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self, "machine_")
+        return self.encoder_.columns_
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the machine.

@@ -24,6 +24,7 @@ ENCODER = {
     **dict.fromkeys(("median_", "mean_"), (FiniteArray(("N",)),)),
     "scale_": (FiniteArray(("N",), least=ROOT),),
     "categories_": (Words(arrays=True),),
+    "missing_": (FiniteArray(("d",), ("int64",), least=0),),
 }
 AUTO = {
     **INPUT,

@@ -94,6 +94,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             often = np.sort(np.argsort(-counts, kind="stable")[: self.max_categories])
             self.categories_.append(present[often])
             kept.append(j)
+        self.missing_ = np.zeros(d, dtype=np.int64) if sp.issparse(X) else np.array([_empty(c).sum() for c in X.T])
         self.numeric_, self.categorical_ = np.flatnonzero(~words), np.array(kept, dtype=np.int64)
         self.left_out_ = np.setdiff1d(np.flatnonzero(words), self.categorical_)
         if sp.issparse(X):
@@ -146,6 +147,19 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             column = np.where(_empty(X[:, j]), "", X[:, j].astype(str))
             flags.append(column[:, None] == known)
         return np.hstack([numbers, gaps, *flags]).astype(np.float64)
+
+    @property
+    def columns_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self)
+        words = {int(j): len(known) for j, known in zip(self.categorical_, self.categories_, strict=True)}
+        found = []
+        for j in range(self.n_features_in_):
+            used = "category" if j in words else "left out" if j in self.left_out_ else "number"
+            reason = "every word differs, or there is one" if used == "left out" else ""
+            n = {"category": words.get(j, 0), "left out": 0, "number": 1 + int(j in self.gaps_)}[used]
+            name, missing = str(_name(self, j)), int(self.missing_[j])
+            found.append({"name": name, "used_as": used, "reason": reason, "missing": missing, "features": n})
+        return found
 
     @property
     def _n_features_out(self) -> int:
