@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_classes
@@ -21,10 +21,11 @@ from ..fitting.parameters import NONE, POSITIVE, RUN, Name, Number, check_parame
 from ..fitting.resources import peak_memory
 from ..fitting.state import keep, whole
 from ..machines import MACHINES
+from .cells import frame, is_table
 from .grid import quietly, sample_of
 from .probabilities import fitted, margins, probabilities, unseen
 from .record import AUTO, check_auto
-from .tables import plain
+from .tables import COLUMNS, checked_table, planned
 from .task import REDUCTIONS, Task
 from .tuning import LAST_ROWS, PROBE_ROWS, Tuning
 
@@ -37,6 +38,7 @@ CONSTRAINTS = {
     "gamma": (Name(("auto", "scale")), POSITIVE),
     "cv": (Number("an integer >= 2", least=2, integer=True),),
     "calibrate": RUN["warm_start"],
+    "columns": COLUMNS,
     "random_state": (NONE, Number("an integer >= 0", least=0, integer=True)),
     **{name: RUN[name] for name in ("class_weight", "time_limit", "memory", "n_jobs", "verbose")},
 }
@@ -60,6 +62,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         Folds for tuning.
     calibrate : bool, default=True
         Fit the temperature of the probabilities on held-out folds.
+    columns : dict, default=None
+        Kinds of columns by name where the kind that is found is wrong: "number", "category", "date", "text" or
+        "ignore", for example `{"zip": "category", "note": "ignore"}`.
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class.
     time_limit : float, default=None
@@ -96,8 +101,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     feature_names_out_ : ndarray of str
         Names of the columns that the machine sees.
     columns_ : list of dict
-        A record per column of X: `name`, `used_as` ("number", "category", "date", "text" or "left out"), `reason` (why it
-        is left out, or what was assumed when it was read; "" if there is nothing to say), `missing` (empty cells in
+        A record per column of X: `name`, `used_as` ("number", "category", "date", "text" or "left out"), `reason` (why
+        it is left out, or what was assumed when it was read; "" if there is nothing to say), `missing` (empty cells in
         `fit`) and `features` (how many of `feature_names_out_` come from it).
     fit_seconds_ : float
         Duration of `fit`.
@@ -126,6 +131,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         gamma: Any = "auto",
         cv: int = 5,
         calibrate: bool = True,
+        columns: Any = None,
         class_weight: Any = None,
         time_limit: float | None = None,
         memory: Any = "auto",
@@ -138,6 +144,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.gamma = gamma
         self.cv = cv
         self.calibrate = calibrate
+        self.columns = columns
         self.class_weight = class_weight
         self.time_limit = time_limit
         self.memory = memory
@@ -164,13 +171,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         """
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
-        check_labels(y)
-        table = plain(X)
-        X, y = validate_data(
-            self, table, y, accept_sparse="csr", dtype=None, ensure_all_finite=False, ensure_min_samples=2
-        )
-        X = table if hasattr(table, "columns") else X
-        check_classification_targets(y)
+        X, y = self._checked(X, y)
         self.classes_, index = check_classes(y, np.arange(len(y)))
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
         task = Task(self, X, y, index, self.classes_, deadline)
@@ -201,6 +202,19 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             keep(self)
             raise KeyboardInterrupt
         return self
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Rows and labels after scikit-learn's checks; a table is read, once for all that follows."""
+        check_labels(y)
+        X = frame(X)
+        if hasattr(X, "iloc"):
+            X, y = checked_table(self, X, reset=True), column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+        else:
+            how = dict(accept_sparse="csr", dtype=None, ensure_all_finite=False, ensure_min_samples=2)
+            X, y = validate_data(self, X, y, **how)
+        check_classification_targets(y)
+        return (planned(X, self.columns) if is_table(X) else X), y
 
     def _last_rows(self, tuning: Tuning, interrupted: bool) -> np.ndarray:
         """The rows to train on: all, unless there is no time for them."""
@@ -254,9 +268,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         Z : ndarray or CSR matrix
         """
         check_is_fitted(self, "machine_")
-        table = plain(X)
-        checked = validate_data(self, table, accept_sparse="csr", dtype=None, ensure_all_finite=False, reset=False)
-        return self.encoder_.transform(table if hasattr(table, "columns") else checked)
+        return self.encoder_.transform(checked_table(self, X, reset=False))
 
     @property
     def columns_(self) -> list[dict[str, Any]]:
