@@ -39,6 +39,8 @@ CONSTRAINTS = {
     "cv": (Number("an integer >= 2", least=2, integer=True),),
     "calibrate": RUN["warm_start"],
     "columns": COLUMNS,
+    "kernel": (Name(("rbf", "laplacian", "linear", "cosine", "poly", "sigmoid")),),
+    "scaling": (Name(("auto", "column", "common")),),
     "random_state": (NONE, Number("an integer >= 0", least=0, integer=True)),
     **{name: RUN[name] for name in ("class_weight", "time_limit", "memory", "n_jobs", "verbose")},
 }
@@ -65,6 +67,10 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
     columns : dict, default=None
         Kinds of columns by name where the kind that is found is wrong: "number", "category", "date", "text" or
         "ignore", for example `{"zip": "category", "note": "ignore"}`.
+    kernel : {"rbf", "laplacian", "linear", "cosine", "poly", "sigmoid"}, default="rbf"
+        Kernel of the machine. Those without a gamma are tuned in C alone.
+    scaling : {"auto", "column", "common"}, default="auto"
+        How numbers are scaled (`ColumnEncoder`); "auto" tries both.
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class.
     time_limit : float, default=None
@@ -132,6 +138,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         cv: int = 5,
         calibrate: bool = True,
         columns: Any = None,
+        kernel: str = "rbf",
+        scaling: str = "auto",
         class_weight: Any = None,
         time_limit: float | None = None,
         memory: Any = "auto",
@@ -145,6 +153,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.calibrate = calibrate
         self.columns = columns
+        self.kernel = kernel
+        self.scaling = scaling
         self.class_weight = class_weight
         self.time_limit = time_limit
         self.memory = memory

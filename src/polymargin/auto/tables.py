@@ -138,11 +138,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             self.missing_ = np.zeros(X.shape[1], dtype=np.int64) if sp.issparse(X) else np.isnan(X).sum(axis=0)
 
     def _plan(self) -> list[Column]:
-        names = self._names()
-        parts = zip(
-            names[: len(self.kinds_)], self.kinds_, self.reasons_, self.formats_, self.words_, self.rest_.tolist(), strict=True
-        )
-        return [Column(str(name), *rest) for name, *rest in parts]
+        parts = (self.kinds_, self.reasons_, self.formats_, self.words_, self.rest_.tolist())
+        return [Column(str(name), *rest) for name, *rest in zip(self._names()[: len(self.kinds_)], *parts, strict=True)]
 
     def _names(self) -> Any:
         return getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])

@@ -81,4 +81,4 @@ class Task:
         if self.name == "core-vector":  # pairs of classes, where they are not too many, are more accurate
             run["random_state"] = asked.random_state
             run["scheme"] = "joint" if len(self.classes) > MANY_CLASSES else "pairwise"
-        return machine_named(self.name, C=C, gamma=gamma, **run)
+        return machine_named(self.name, C=C, gamma=gamma, kernel=asked.kernel, **run)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..fitting.progress import LONG, duration, say
+from ..kernels import HAS_GAMMA
 from ..reductions.pairwise import PairwiseSVC
 from . import grid as grids
 from .grid import sample_of, take
@@ -30,7 +31,7 @@ class Tuning:
             asked.cv, asked.random_state, asked.verbose, task.rng, task.tell,
         )  # fmt: skip
         self.sample = sample_of(self.index, TUNING_ROWS, self.rng)
-        self.encoder = ColumnEncoder().fit(self.X)
+        self.encoder = ColumnEncoder("column" if asked.scaling == "auto" else asked.scaling).fit(self.X)
         d = max(self.encoder.transform(take(self.X, [0])).shape[1], 1)
         self.asked = C, gamma = asked.C, asked.gamma
         self.params: dict[str, Any] = {
@@ -57,20 +58,30 @@ class Tuning:
     def run(self) -> None:
         first = self.some(self.first_rows())
         if len(np.unique(self.index[first])) < 2:
-            self.tell("C and gamma: the usual ones, because no two classes have two rows each to tune with.")
+            self.tell(f"{self.point()}: not tuned, because no two classes have two rows each to tune with.")
             return
         found = self.scaled(first)
         if found is None:
-            self.tell("C and gamma: the usual ones, because there was no time to tune.")
+            self.tell(f"{self.point()}: not tuned, because there was no time.")
             return
         rows = self.neighbors(first, found)
         times = f"{self.cuts} x " if self.cuts > 1 else ""
-        self.tell(
-            f"C = {self.params['C']:.4g} and gamma = {self.params['gamma']:.4g}: the best of the grid, accuracy "
-            f"{self.score:.4f} in {times}{self.cv} folds of {len(rows)} rows."
-        )
+        how = "the best of the grid" if max(map(len, self.grid())) > 1 else "as asked"
+        self.tell(f"{self.point()}: {how}, accuracy {self.score:.4f} in {times}{self.cv} folds of {len(rows)} rows.")
         if len(rows) == len(self.sample) < len(self.index) and max(map(len, self.grid())) > 1:
             self.climb()
+
+    def point(self) -> str:
+        """C and gamma, and which of them were asked for if one was and the other was not."""
+        asked = [
+            f" ({name} as asked)"
+            for name, v in zip(("C", "gamma"), self.asked, strict=True)
+            if v not in ("auto", "scale")
+        ]
+        words = f"C = {self.params['C']:.4g}"
+        if self.task.asked.kernel in HAS_GAMMA:
+            words += f" and gamma = {self.params['gamma']:.4g}"
+        return words + (asked[0] if len(asked) == 1 else "")
 
     # --- samples ---
 
@@ -106,6 +117,7 @@ class Tuning:
 
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
         C, gamma, d = *self.asked, len(self.encoder.get_feature_names_out())
+        gamma = gamma if self.task.asked.kernel in HAS_GAMMA else 1.0
         C = grids.PATTERN_C if C == "auto" else np.array([float(C)])
         return C, grids.PATTERN_GAMMA / max(d, 1) if gamma in ("auto", "scale") else np.array([float(gamma)])
 
@@ -116,7 +128,7 @@ class Tuning:
         Z, y = self.encoded(rows)
         machine = self.task.machine(1.0, 1.0, y=y, seconds=np.inf)
         if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
-            run = {k: getattr(machine, k) for k in ("class_weight", "memory", "n_jobs")}
+            run = {k: getattr(machine, k) for k in ("class_weight", "memory", "n_jobs", "kernel")}
             machine = PairwiseSVC(loss="squared_hinge", **run)
         return grids.search(machine, Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times)
 
@@ -127,7 +139,8 @@ class Tuning:
     def scaled(self, rows: np.ndarray) -> Any:
         """The scaling, with the whole grid for each of the two."""
         tried, begin, why = {}, time.monotonic(), ""
-        for scaling in ("column", "common"):
+        asked = self.task.asked.scaling
+        for scaling in ("column", "common") if asked == "auto" else (asked,):
             self.encoder = ColumnEncoder(scaling).fit(self.X)
             found = self.search(rows, *self.grid(), self.left() / 3, self.seed)
             if found is not None:
@@ -140,11 +153,11 @@ class Tuning:
             if time.monotonic() - begin > 0.25 * (self.deadline - begin):
                 break
         if not tried:
-            self.encoder = ColumnEncoder().fit(self.X)
+            self.encoder = ColumnEncoder("column" if asked == "auto" else asked).fit(self.X)
             return None
         scaling, reason = grids.choose_scaling({name: found for name, (found, _) in tried.items()}, len(rows))
         found, self.encoder = tried[scaling]
-        self.tell(f"Scaling: {why or reason}.")
+        self.tell(f"Scaling: {f'{asked}, as asked' if asked != 'auto' else why or reason}.")
         self.keep(found)
         times = grids.repeats(len(rows)) if len(rows) > 0.9 * len(self.sample) else 1  # else more rows will follow
         if times > 1 and max(map(len, self.grid())) > 1:

@@ -141,7 +141,8 @@ def encode(graph: Graph, encoder: ColumnEncoder, x: str) -> str:
     op, constant = graph.op, graph.constant
     if len(encoder.numeric_) + len(encoder.left_out_) < encoder.n_features_in_ or any(encoder.formats_):
         raise ValueError(
-            "to_onnx: expected columns of numbers only, got words, dates or text; turn them into numbers before fit"
+            "to_onnx: expected columns of numbers only, got columns of words, dates or text; turn them into numbers "
+            "before fit"
         )
     if len(encoder.left_out_):
         x = op("Gather", x, constant(encoder.numeric_, np.int64), axis=1)
