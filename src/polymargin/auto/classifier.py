@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
@@ -21,6 +21,7 @@ from ..fitting.parameters import NONE, POSITIVE, RUN, Name, Number, check_parame
 from ..fitting.resources import peak_memory
 from ..fitting.state import keep, whole
 from ..machines import MACHINES
+from . import remarks
 from .cells import frame, is_table
 from .grid import quietly, sample_of
 from .probabilities import fitted, margins, probabilities, unseen
@@ -29,6 +30,7 @@ from .tables import COLUMNS, checked_table, planned
 from .task import REDUCTIONS, Task
 from .tuning import LAST_ROWS, PROBE_ROWS, Tuning
 
+REMARKED_ROWS = 2000  # predicted once more, to see which classes never are
 CALIBRATION_ROWS = 4000
 CALIBRATION_VALUES = 2_000_000  # values of pairs; with many classes a row has many
 
@@ -163,7 +165,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @whole
-    def fit(self, X: Any, y: Any) -> AutoSVC:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> AutoSVC:
         """Choose, tune, train and calibrate.
 
         Parameters
@@ -172,6 +174,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             Rows of numbers and words; None and NaN are gaps.
         y : array-like of shape (n_samples,)
             Labels.
+        groups : array-like of shape (n_samples,), default=None
+            Rows with the same value are never on both sides of a split when C, gamma and probabilities are fitted.
 
         Returns
         -------
@@ -184,7 +188,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         X, y = self._checked(X, y)
         self.classes_, index = check_classes(y, np.arange(len(y)))
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
-        task = Task(self, X, y, index, self.classes_, deadline)
+        task = Task(self, X, y, index, self.classes_, deadline, _checked_groups(groups, y))
         self.explain_choices_, tuning = task.choices, Tuning(task)
         interrupted = False
         try:
@@ -199,6 +203,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.machine_ = task.machine(**self.best_params_, y=y, seconds=task.left(), verbose=self.verbose)
         try:
             self.machine_.fit(Z, labels)
+            self._remark(task, Z, labels)
             if self.calibrate and not interrupted:
                 self._calibrate(tuning)
         except KeyboardInterrupt:
@@ -238,6 +243,15 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         tuning.tell(f"Rows: trained on {len(rows)} of {n}, because time_limit leaves {tuning.left():.1f} s.")
         return rows
 
+    def _remark(self, task: Task, Z: Any, y: np.ndarray) -> None:
+        """What to know about rows and labels before trusting a score."""
+        some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
+        said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.X, task.index, self.classes_)
+        index = np.searchsorted(self.classes_, y[some])
+        said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index)
+        for line in said:
+            task.tell(f"Remark: {line}")
+
     # --- probabilities ---
 
     def _calibrate(self, tuning: Tuning) -> None:
@@ -255,8 +269,10 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         tested = max(500, min(CALIBRATION_ROWS, CALIBRATION_VALUES // pairs))
         Z, y = tuning.encoded(rows)
         folds = max(2, min(5, int(np.unique(y, return_counts=True)[1].max())))
-        splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
-        splits = quietly(list, splits.split(rows, y))[: max(1, -(-tested * folds // len(rows)))]
+        groups = None if tuning.task.groups is None else tuning.task.groups[rows]
+        cut = StratifiedKFold if groups is None else StratifiedGroupKFold
+        splits = cut(folds, shuffle=True, random_state=self.random_state).split(rows, y, groups)
+        splits = quietly(list, splits)[: max(1, -(-tested * folds // len(rows)))]
         machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
         F, at, code = quietly(unseen, machine, Z, y, splits, tuning.deadline)
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
@@ -342,3 +358,13 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:
+    if groups is None:
+        return None
+    found = np.unique(column_or_1d(groups), return_inverse=True)[1]
+    check_consistent_length(found, y)
+    if found.max() < 1:
+        raise ValueError("expected groups to hold at least 2 different values, got 1; leave them out")
+    return found

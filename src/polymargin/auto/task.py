@@ -28,6 +28,8 @@ def machine_named(name: str, **parameters: Any) -> Any:
 class Task:
     """Rows with labels y, whose numbers are `index` among `classes`; `asked` has the parameters of AutoSVC.
 
+    Rows of one of the `groups`, if there are any, are never on both sides of a split.
+
     `choices` are sentences, one for every choice; `rng` draws samples; `deadline` is a time of `time.monotonic`.
     """
 
@@ -37,6 +39,7 @@ class Task:
     index: np.ndarray
     classes: np.ndarray
     deadline: float
+    groups: Any = None
     name: str = ""
     choices: list[str] = field(default_factory=list)
     rng: np.random.Generator = field(init=False)

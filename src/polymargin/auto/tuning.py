@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.model_selection import StratifiedGroupKFold
 
 from ..fitting.progress import LONG, duration, say
 from ..kernels import HAS_GAMMA
@@ -130,7 +131,8 @@ class Tuning:
         if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
             run = {k: getattr(machine, k) for k in ("class_weight", "memory", "n_jobs", "kernel")}
             machine = PairwiseSVC(loss="squared_hinge", **run)
-        return grids.search(machine, Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times)
+        groups = None if self.task.groups is None else self.task.groups[rows]
+        return grids.search(machine, Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times, groups)
 
     def keep(self, found: Any) -> None:
         self.params = grids.steadiest(found.cv_results_)
@@ -160,6 +162,7 @@ class Tuning:
         self.tell(f"Scaling: {f'{asked}, as asked' if asked != 'auto' else why or reason}.")
         self.keep(found)
         times = grids.repeats(len(rows)) if len(rows) > 0.9 * len(self.sample) else 1  # else more rows will follow
+        times = 1 if self.task.groups is not None else times
         if times > 1 and max(map(len, self.grid())) > 1:
             again = self.search(
                 rows, *self.grid(), self.left() / 3, None if self.seed is None else self.seed + 1, times - 1
@@ -197,6 +200,10 @@ class Tuning:
         """Try neighbors on a fifth of many rows, trained on the others: with more rows a larger gamma is better."""
         rows = sample_of(self.index, int(min(LAST_ROWS, self.rows_within(self.left() / 15))), self.rng)
         held = self.rng.permutation(len(rows)) < len(rows) // 5
+        if self.task.groups is not None:
+            cut = StratifiedGroupKFold(5, shuffle=True, random_state=self.seed)
+            test_rows = next(cut.split(rows, self.y[rows], self.task.groups[rows]))[1]
+            held = np.isin(np.arange(len(rows)), test_rows)
         train, test = self.encoded(rows[~held]), self.encoded(rows[held])
         end = time.monotonic() + self.left() / 3
 
