@@ -84,7 +84,7 @@ FIELDS = (
 
 
 def german(frame, seed):
-    """As a spreadsheet in German writes it: decimal commas, points in thousands, day.month.year, shuffled row numbers."""
+    """As a spreadsheet in German writes it: 1.234,56, day.month.year, and with row numbers that were shuffled."""
     out = frame.copy()
     for name in out.columns:
         if out[name].dtype.kind == "f":

@@ -95,7 +95,7 @@ def typed(cells: Any, name: str) -> Numbers | Words:
     """Cells as numbers, or as words if some are text or the column was declared to hold categories."""
     import pandas as pd
 
-    column = cells if isinstance(cells, pd.Series) else pd.Series(cells)
+    column: Any = cells if isinstance(cells, pd.Series) else pd.Series(cells)
     types = pd.api.types
     if isinstance(column.dtype, pd.CategoricalDtype):
         return Words.of(column.astype(object), categorical=True)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_classes
+from ..fitting.hints import SVCHints
 from ..fitting.labels import check_labels
 from ..fitting.parameters import NONE, POSITIVE, RUN, Name, Number, check_parameters
 from ..fitting.resources import peak_memory
@@ -49,7 +50,7 @@ CONSTRAINTS = {
 
 
 @stored(CONSTRAINTS, AUTO, (*NAMES, "peak_memory_"), check_auto)
-class AutoSVC(ClassifierMixin, BaseEstimator):
+class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
     """Support vector machine that needs no settings.
 
     Takes a data frame with numbers, words and gaps, or a matrix. The columns are scaled (both ways of `ColumnEncoder`

@@ -90,7 +90,8 @@ def _plain(value: Any) -> Any:
 def table_of(title: str, *columns: str) -> Table:
     table = Table(title=escape(title))
     for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k == 0 else "right", overflow="fold", no_wrap=k == 0)
+        words = k == 0 or column in ("used as", "remark")
+        table.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=k == 0)
     return table
 
 

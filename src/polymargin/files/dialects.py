@@ -93,7 +93,7 @@ def _part(cell: str) -> _Parts | None:
 
 def _parts(cells: np.ndarray) -> list[_Parts] | None:
     """The parts of numbers, if all cells are numbers, and all of them are percentages or none."""
-    found = []
+    found: list[_Parts] = []
     for cell in cells:
         part = _part(cell)
         if part is None or (found and part.percent != found[0].percent):
