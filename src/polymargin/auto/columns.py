@@ -7,6 +7,7 @@ words as the plan says. Both ways in are the same for files, pandas, Polars and 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,7 +80,10 @@ def _read(column: Column, cells: Any) -> Any:
 
 
 def _numbers(cells: Words, column: Column) -> np.ndarray:
-    """Text as numbers in the format of the column; where there was no text in fit, in any that fits all cells."""
+    """Text as numbers in the format of the column; where there was no text in fit, in any that fits all cells.
+
+    A cell that cannot be read is an error among numbers, but may be expected where all were text: it counts as empty.
+    """
     form = column.format
     if not form:
         guess = (number_format if column.used_as == "number" else date_format)(cells.present())
@@ -88,12 +92,11 @@ def _numbers(cells: Words, column: Column) -> np.ndarray:
     if np.isnan(values).any():
         wrong = cells.known[np.isnan(values)]
         wrong = wrong[np.isin(wrong, cells.present())]
+        said = f"expected {column.used_as}s in column {column.name!r} as in fit, got {wrong[0] if len(wrong) else ''!r}"
+        if len(wrong) and not column.format:
+            raise ValueError(f"{said}; correct it, or leave it empty")
         if len(wrong):
-            like = f", read as {form.partition(': ')[2]}," if form != "number: 1,234.5" else ""
-            raise ValueError(
-                f"expected {column.used_as}s in column {column.name!r}{like} as in fit, got {wrong[0]!r}; correct it, "
-                f"or leave it empty"
-            )
+            warnings.warn(f"{said}, which counts as empty; correct it if it is a typo", stacklevel=2)
     return np.append(values, np.nan)[cells.codes]
 
 
@@ -156,9 +159,9 @@ def _decided(name: str, cells: Numbers | Words, form: Format | None, wish: str |
 
 def _measured(name: str, kind: str, values: np.ndarray, form: Format, asked: bool = False) -> Column:
     present = values[~np.isnan(values)]
+    if len(present) == 0:
+        return Column(name, LEFT_OUT, "every cell is empty")
     if not asked:
-        if len(present) == 0:
-            return Column(name, LEFT_OUT, "every cell is empty")
         if present.min() == present.max() and len(present) == len(values):
             return Column(name, LEFT_OUT, "the same in all rows")
         if kind == "number" and numbers_rows(present):
@@ -179,10 +182,10 @@ def _asked(name: str, cells: Numbers | Words, form: Format | None, wish: str, mo
                 f"expected words that repeat in column {name!r}, to be used as {wish}, got none; leave the column out"
             )
         return found
-    if isinstance(cells, Numbers) and cells.dates == (wish == "date"):
+    if isinstance(cells, Numbers) and (cells.dates or wish == "number"):
         return _measured(name, wish, cells.values, Format(""), asked=True)
     if isinstance(cells, Numbers):
-        form = _compact(words.present()) if wish == "date" else Format("")
+        form = _compact(words.present())
     elif form is None or not form.name.startswith(wish):
         form = (number_format if wish == "number" else date_format)(words.present())
     if form is None:
@@ -190,8 +193,7 @@ def _asked(name: str, cells: Numbers | Words, form: Format | None, wish: str, mo
             f"expected {wish}s in column {name!r}, as asked, got cells such as {words.known[0]!r}; correct them, or "
             f"use the column as category or text"
         )
-    values = _numbers(words, Column(name, wish, format=form.name)) if form.name else cells.values
-    return _measured(name, wish, values, form, asked=True)
+    return _measured(name, wish, _numbers(words, Column(name, wish, format=form.name)), form, asked=True)
 
 
 def _compact(cells: np.ndarray) -> Format | None:
@@ -249,9 +251,10 @@ def _words(name: str, cells: Words, most: int) -> Column:
     least = enough(n)
     if counts[counts >= least].sum() >= COVERED * n:
         return _whole(name, cells, most, least)
-    split = _split(name, cells, most)
-    if len(split.words):
-        return split
+    if np.median([len(words_in(word)) for word in cells.present()]) > 1:
+        split = _split(name, cells, most)
+        if len(split.words):
+            return split
     return Column(name, LEFT_OUT, f"{u} different words in {n} rows: almost every row has its own")
 
 
@@ -278,7 +281,8 @@ def _split(name: str, cells: Words, most: int) -> Column:
     for cell, count in zip(cells.known, cells.counts(), strict=True):
         for word in words_in(cell):
             rows[word] = rows.get(word, 0) + int(count)
-    often = sorted((w for w, k in rows.items() if enough(n) <= k < n), key=lambda w: (-rows[w], w))[:most]
+    least = max(5, n // 50)
+    often = sorted((w for w, k in rows.items() if least <= k < n), key=lambda w: (-rows[w], w))[:most]
     reason = f"the {len(often)} most frequent words in its cells" if len(often) > 1 else "a frequent word in its cells"
     return Column(name, "text", reason, words=np.array(sorted(often), dtype=object))
 

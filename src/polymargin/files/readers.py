@@ -19,6 +19,8 @@ from ..fitting.parameters import nearest
 from .dialects import NUMBER_FORMATS, date_format, number_format, reader
 from .text_files import PACKED, ReadError, check_lines, encoding_of, is_number, opened
 
+__all__ = ["LabeledRows", "ReadError", "read"]
+
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
 NUMBERS = 0.9  # a column with at least this share of numbers is meant to hold only numbers
 DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
