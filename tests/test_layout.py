@@ -109,7 +109,7 @@ def module_name(path):
 
 def imports():
     """(module, imported module, name or None) for every import inside the package, lazy ones too."""
-    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE or not path.stem.startswith("__")]
     modules = {module_name(path) for path in paths} | {"_core"}
     for path in paths:
         here = list(path.relative_to(PACKAGE).parts[:-1])
@@ -131,7 +131,7 @@ def needs_package():
 @needs_package()
 def test_every_module_of_the_package_has_a_subject():
     tops = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
-    assert tops - {"__init__"} == set(SUBJECTS) - {"_core"}
+    assert tops - {"__init__", "__main__"} == set(SUBJECTS) - {"_core"}
     for folder in (path.parent for path in PACKAGE.glob("*/__init__.py")):
         told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
         said = told.partition(">>>")[0].split("\n") if told else []

@@ -42,6 +42,109 @@ def test_kinds_of_columns():
     assert encoder.left_out_.tolist() == [1]
 
 
+def plan_of(**columns):
+    encoder = ColumnEncoder().fit(pd.DataFrame(columns))
+    return encoder, {c.pop("name"): c for c in encoder.columns_}
+
+
+def test_identifiers_are_left_out_in_any_order(rng):
+    """Row numbers that a split has shuffled and thinned; names; cells that repeat in one row out of many."""
+    n = 200
+    few = [f"N{i // 2}A{i}" if i > 3 else "N0A0" for i in range(n)]
+    encoder, found = plan_of(
+        row=rng.permutation(300)[:n] + 1, rows=(rng.permutation(300)[:n] + 1).astype(float), name=few,
+        price=rng.integers(0, 10**6, n), age=rng.integers(20, 60, n), level=np.repeat([1, 2, 3, 4], 50),
+        note=["", " ", None, np.nan] * 50, place=["here"] * n, zero=np.zeros(n),
+    )  # fmt: skip
+    used = {name: c["used_as"] for name, c in found.items()}
+    left = ("row", "rows", "name", "note", "place", "zero")
+    assert used == dict.fromkeys(found, "number") | dict.fromkeys(left, "left out")
+    assert (
+        "only number the rows" in found["row"]["reason"] and "almost every row has its own" in found["name"]["reason"]
+    )
+    assert found["note"]["reason"] == "every cell is empty" and found["note"]["missing"] == n
+    assert found["place"]["reason"] == "the same in all rows" == found["zero"]["reason"]
+    with pytest.raises(ValueError, match="expected at least one column that tells the rows apart"):
+        ColumnEncoder().fit(pd.DataFrame({"row": np.arange(50)}))
+    kept = ColumnEncoder(columns={"row": "number"}).fit(pd.DataFrame({"row": np.arange(50)}))
+    assert kept.columns_[0]["used_as"] == "number"
+
+
+def test_words_by_frequency_and_words_inside_cells(rng):
+    n = 300
+    towns = np.where(np.arange(n) < 200, rng.choice(["Rome", "Oslo"], n), [f"town{i}" for i in range(n)])
+    names = [f"{'Miss' if i % 3 else 'Mr'} Surname{i}" for i in range(n)]
+    encoder, found = plan_of(town=towns, name=names)
+    assert found["town"] == {
+        "used_as": "category", "missing": 0, "features": 3,
+        "reason": f"2 of 102 words, in at least {min((towns == 'Rome').sum(), (towns == 'Oslo').sum())} rows each; "
+        "the others count as one",
+    }  # fmt: skip
+    assert encoder.get_feature_names_out().tolist() == [
+        "town = Oslo", "town = Rome", "town = other words", 'name has "miss"', 'name has "mr"',
+    ]  # fmt: skip
+    new = pd.DataFrame({"town": [" Rome ", "Bonn", None], "name": ["Mr X", "the miss", None]})
+    np.testing.assert_array_equal(encoder.transform(new), [[0, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 0, 0, 0]])
+
+
+def test_numbers_and_dates_as_spreadsheets_write_them(rng):
+    values, days = rng.normal(size=60) * 1e4, np.datetime64("2022-01-01") + rng.integers(0, 900, 60)
+    text = [f"{v:,.2f}".translate(str.maketrans(",.", ".,")) for v in values]
+    encoder, found = plan_of(
+        price=text, either=[f"{v:.3f}".replace(".", ",") for v in 100 + rng.random(60)],
+        share=[f"{v:.1f}%" for v in values], day=[str(d)[8:] + "." + str(d)[5:7] + "." + str(d)[:4] for d in days],
+    )  # fmt: skip
+    assert [c["used_as"] for c in found.values()] == ["number"] * 3 + ["date"]
+    assert found["price"]["reason"] == "decimal comma" and found["day"]["reason"] == "dates read as day.month.year"
+    assert found["either"]["reason"] == "',' taken for the decimal mark"  # because it is in the first column
+    Z = encoder.transform(pd.DataFrame({"price": ["1.396"], "either": ["1,5"], "share": [""], "day": ["01.03.2024"]}))
+    names = encoder.get_feature_names_out().tolist()
+    price = (1396 - encoder.mean_[0]) / encoder.scale_[0]
+    assert Z[0, 0] == pytest.approx(price) and Z[0, names.index("day: Mar")] == 1 == Z[0, names.index("day: Fri")]
+    assert Z[0, names.index("day")] == pytest.approx(
+        (np.datetime64("2024-03-01", "s").astype(float) - encoder.mean_[3]) / encoder.scale_[3]
+    )
+    with pytest.warns(
+        UserWarning, match="expected numbers in column 'share' as in fit, got 'much', which counts as empty"
+    ):
+        encoder.transform(pd.DataFrame({"price": ["1"], "either": ["2"], "share": ["much"], "day": ["01.03.2024"]}))
+
+
+def test_kinds_as_asked():
+    X = pd.DataFrame(
+        {"zip": [10, 20, 10, 20, 30, 30], "when": [2001, 2002, 2003, 2001, 2002, 2003], "a": list("uvwxyz")}
+    )
+    wishes = {"zip": "category", "when": "date", "a": "ignore"}
+    encoder = ColumnEncoder(columns=wishes).fit(X)
+    assert [c["used_as"] for c in encoder.columns_] == ["category", "date", "left out"]
+    assert encoder.columns_[2]["reason"] == "as asked" and "zip = 10" in encoder.get_feature_names_out()
+    days = (encoder.transform(X) * encoder.scale_[0] + encoder.mean_[0])[:, 0] / 86400
+    np.testing.assert_allclose(days[1] - days[0], 365)
+    with pytest.raises(ValueError, match="expected columns to name columns of X, got \"?'?zop"):
+        ColumnEncoder(columns={"zop": "category"}).fit(X)
+    with pytest.raises(ValueError, match=r"expected columns\['zip'\] to be one of number, category"):
+        ColumnEncoder(columns={"zip": "word"}).fit(X)
+    with pytest.raises(ValueError, match="expected numbers in column 'a', as asked, got cells such as 'u'"):
+        ColumnEncoder(columns={"a": "number"}).fit(X)
+
+
+def test_tables_of_other_packages_are_the_same(rng):
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    table = pd.DataFrame(
+        {
+            "size": rng.normal(size=30), "color": rng.choice(["red", "blue"], 30), "flag": rng.random(30) < 0.5,
+            "lasts": pd.to_timedelta(rng.integers(1, 99, 30), unit="h"),
+            "when": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 30), unit="D"),
+        }
+    )  # fmt: skip
+    Z = ColumnEncoder().fit_transform(table)
+    assert Z.shape[1] > 10
+    arrow = pyarrow.Table.from_pandas(table)
+    for other in (arrow, polars.from_arrow(arrow), table.astype(object)):
+        np.testing.assert_allclose(ColumnEncoder().fit(table).transform(other), Z)
+        np.testing.assert_allclose(ColumnEncoder().fit_transform(other), Z)
+
+
 def test_new_words_and_new_gaps():
     encoder = ColumnEncoder().fit(TABLE)
     new = TABLE.assign(color="green", flag=[None] * 4)
@@ -80,7 +183,7 @@ def test_messages():
         encoder.transform(TABLE.astype(object).assign(size="big"))
     with pytest.raises(ValueError, match="expected X to be finite, got infinity"):
         ColumnEncoder().fit([[1.0, np.inf], [0.0, 1.0]])
-    with pytest.raises(ValueError, match="expected finite numbers in column 'size', got infinity"):
+    with pytest.raises(ValueError, match="expected finite numbers in column 'size', got infinity in row 0"):
         encoder.transform(TABLE.assign(size=np.inf))
     with pytest.raises(ValueError, match="scaling"):
         ColumnEncoder("columns").fit(TABLE)

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import warnings
@@ -16,6 +17,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wi
 import polymargin
 from polymargin import cli
 from polymargin.auto.classifier import REDUCTIONS
+from polymargin.auto.tables import ColumnEncoder
 from polymargin.machines import MACHINES
 
 
@@ -176,11 +178,13 @@ def test_a_table_as_spreadsheets_write_it(tmp_path, seed):
         lines.append(f"{i};{i + 1};{weight};2021-01-{1 + i % 28:02d};7;{names[int(i < 20)]}")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     done = run("fit", "t.csv", "-t", "classe", "--C", 1, "--gamma", 0.1, "--json", cwd=tmp_path)
-    assert "first column has no name" in done.stderr and "left out 'nombre', which only counts the rows" in done.stderr
+    assert "first column has no name" in done.stderr and "left out 'nombre': whole numbers from 1 to 40" in done.stderr
     facts = json.loads(done.stdout)
-    assert facts["columns"] == 3 and facts["classes"] == sorted(names) and facts["cv_accuracy"] > 0.8
+    used = {c["name"]: c["used_as"] for c in facts["table"]}
+    assert used == {"nombre": "left out", "poids": "number", "jour": "date", "rien": "left out"}
+    assert facts["columns"] == 4 and facts["classes"] == sorted(names) and facts["cv_accuracy"] > 0.8
     told = json.loads(run("explain", "model.pm", "t.csv", "--json", cwd=tmp_path).stdout)
-    assert {f["name"] for f in told["features"]} == {"poids", "poids is missing", "jour", "rien"}
+    assert {f["name"] for f in told["features"]} >= {"poids", "poids is missing", "jour"}
     run("predict", "model.pm", "t.csv", cwd=tmp_path)
     assert set(pd.read_csv(tmp_path / "predictions.csv")["prediction"]) == set(names)
     assert "left out 'nombre'" in run("embed", "t.csv", "-t", "classe", cwd=tmp_path).stderr
@@ -303,7 +307,7 @@ def test_devices_are_not_replaced(folder):
 def test_warnings_are_sentences(folder):
     done = run("tune", "train.csv", "-t", "cultivar", "--method", "criterion-I", cwd=folder)
     assert "UserWarning" not in done.stderr and ".py" not in done.stderr
-    assert "polymargin fit train.csv --target cultivar --machine pairwise --C" in done.stdout
+    assert "polymargin fit train.csv --target cultivar --machine pairwise --scaling column --C" in done.stdout
 
 
 def test_a_table_is_not_a_sparse_file(folder):
@@ -315,3 +319,65 @@ def test_a_table_is_not_a_sparse_file(folder):
 def test_narrow_terminals_show_whole_names(folder):
     done = run("compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "2", cwd=folder, width=80)
     assert "crammer-singer" in done.stdout
+
+
+def test_what_tune_prints_gives_the_model_that_it_means(folder):
+    """The words of `tune`, run as they are: the same numbers, on the same encoded rows."""
+    done = run("tune", "train.csv", "-t", "cultivar", "--drop", "hue", "--as", "ash=number", "--folds", 3, cwd=folder)
+    words = shlex.split(done.stdout.partition("Use them: polymargin ")[2])
+    said = run(*words, "-o", "tuned.pm", cwd=folder).stdout
+    tuned, table = polymargin.load_model(folder / "tuned.pm"), pd.read_csv(folder / "train.csv")
+    X, y = table.drop(columns=["cultivar", "hue"]), table["cultivar"].to_numpy()
+    options = dict(zip(words[2::2], words[3::2], strict=True))
+    assert tuned.best_params_ == {"C": float(options["--C"]), "gamma": float(options["--gamma"])}
+    Z = ColumnEncoder("column").fit_transform(X)
+    meant = polymargin.PairwiseSVC(**tuned.best_params_).fit(Z, y)
+    np.testing.assert_allclose(tuned.decision_function(X), meant.decision_function(Z), atol=1e-5)
+    assert "as asked, accuracy" in said and "best of the grid" not in said and "Scaling: column, as asked" in said
+
+
+def test_columns_are_shown_and_chosen(folder):
+    said = run("fit", "train.csv", "-t", "cultivar", "--C", 1, "--gamma", 0.1, "-o", "c.pm", cwd=folder).stdout
+    assert "14 columns" in said and "strong" in said and "category" in said
+    few = ("--only", "alcohol", "--only", "strong", "--as", "strong=category", "-o", "c.pm")
+    facts = json.loads(run("fit", "train.csv", "-t", "cultivar", *few, "--C", 1, "--json", cwd=folder).stdout)
+    assert [c["name"] for c in facts["table"]] == ["alcohol", "strong"]
+    for words, message in (
+        (("--drop", "alchol"), "expected a column 'alchol', got none; did you mean \"alcohol\"?"),
+        (("--as", "alcohol=word"), "expected --as to be COLUMN=number|category|date|text|ignore, got 'alcohol=word'"),
+        (("--weights", "merlot=2"), "expected --weights to be CLASS=FACTOR with a class among barbera"),
+        (("--groups", "vineyard"), "expected a column 'vineyard' for --groups, got none"),
+        (("--kernel", "rbff"), "expected kernel to be one of"),
+    ):
+        assert message in run("fit", "train.csv", "-t", "cultivar", *words, cwd=folder, code=1).stderr
+
+
+def test_standard_input_and_output(folder, monkeypatch):
+    class Pipe:
+        buffer = io.BytesIO((folder / "test.csv").read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Pipe)
+    piped = run("predict", "wine.pm", "-", "-o", "-", cwd=folder).stdout
+    run("predict", "wine.pm", "test.csv", "-o", "p.csv", cwd=folder)
+    assert piped == (folder / "p.csv").read_text()
+    Pipe.buffer = io.BytesIO(b"")
+    assert (
+        "standard input: expected rows, got an empty file"
+        in run("predict", "wine.pm", "-", "-o", "-", cwd=folder, code=1).stderr
+    )
+
+
+def test_costs_change_what_is_predicted(folder):
+    names = ["barbera", "barolo", "grignolino"]
+    costs = pd.DataFrame(1.0 - np.eye(3), index=names, columns=names)
+    costs["barolo"] *= 1e6
+    costs.to_csv(folder / "costs.csv", index_label="true")
+    facts = json.loads(
+        run("evaluate", "wine.pm", "test.csv", "-t", "cultivar", "--costs", "costs.csv", "--json", cwd=folder).stdout
+    )
+    assert sum(row[1] for row in facts["confusion"]) < 5 and facts["mean cost"] < 1e6
+    costs.rename(columns={"barolo": "merlot"}).to_csv(folder / "costs.csv", index_label="true")
+    assert (
+        "expected a row (first column) and a column for each"
+        in run("predict", "wine.pm", "test.csv", "--costs", "costs.csv", cwd=folder, code=1).stderr
+    )

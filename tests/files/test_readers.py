@@ -1,6 +1,7 @@
 """Files, good and bad: every message says where the fault is."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,24 @@ def test_row_numbers_decimal_commas_and_dates(write):
     assert read(write('a,b,y\n"1,5",2,u\n"2,5",3,v\n'), "y").X["a"].tolist() == ["1,5", "2,5"]  # thousands, perhaps
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+def test_encodings(write, encoding):
+    """Excel writes UTF-16 as "Unicode text", with tabs, and Latin-1 as "CSV"."""
+    text = "größe\tPreis\ty\n1\t5 €\tschön\n2\t\tFaß\n"
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        X, y = read(write(text.encode(encoding), "data.txt"), "y")
+    assert list(X) == ["größe", "Preis"] and y.tolist() == ["schön", "Faß"] and X["Preis"][0] == "5 €"
+    assert ["Windows-1252" in str(w.message) for w in said] == [True] * (encoding == "cp1252")
+
+
+def test_blanks_around_labels_and_cells_that_stay_text(write):
+    path = write("zip,a,y\n01234, 1, u\n99999,2,u \n,3,v\n")
+    X, y = read(path, "y", text=["zip"])
+    assert y.tolist() == ["u", "u", "v"] and X["zip"].tolist()[:2] == ["01234", "99999"] and X["zip"].isna()[2]
+    assert X["a"].tolist() == [1, 2, 3] and read(path, "y").X["zip"][0] == 1234
+
+
 def test_all_formats_give_the_same_rows(tmp_path):
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
@@ -102,7 +121,14 @@ BAD = {
         "line 22: expected a number in column 'a' as in 29 other rows, got '1o'",
     ),
     "open quote": ('a,y\n1,"u\n2,v\n', "line 2: expected fields, got a quote"),
-    "not UTF-8": (b"a,y\n1,\xff\xfe\n", "expected UTF-8 text, got byte 0xff"),
+    "no text": (b"a,y\n1,\x81\xfe\n", "expected text in UTF-8, UTF-16 or Windows-1252"),
+    "odd bytes of UTF-16": ("a,y\n1,u\n".encode("utf-16")[:-1], "expected text in UTF-8, UTF-16 or Windows-1252"),
+    "infinity": ("a,b,y\n1,2,u\n3,4,v\n5,-inf,v\n", "line 4: expected a finite number in column 'b', got -inf"),
+    "a typo among prices": (
+        "a,y\n" + '"$1,200.50",u\n' * 20 + "$12o0,v\n" + "$3,u\n" * 9,
+        "line 22: expected a number in column 'a' as in 29 other rows, got '\\$12o0'",
+    ),
+    "a blank label": ("a,y\n1,u\n2,  \n", "line 3: expected a label in column 'y', got an empty cell"),
 }
 
 

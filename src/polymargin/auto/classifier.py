@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_classes
+from ..fitting.hints import SVCHints
 from ..fitting.labels import check_labels
 from ..fitting.parameters import NONE, POSITIVE, RUN, Name, Number, check_parameters
 from ..fitting.progress import duration
@@ -23,14 +24,17 @@ from ..fitting.resources import peak_memory
 from ..fitting.state import keep, whole
 from ..landmarks import LandmarkSVC
 from ..machines import MACHINES
+from . import remarks
+from .cells import frame, is_table
 from .contest import Contest
 from .grid import quietly, sample_of
 from .probabilities import fitted, margins, probabilities, unseen
 from .record import AUTO, check_auto
-from .tables import plain
+from .tables import COLUMNS, checked_table, planned
 from .task import MANY_ROWS, REDUCTIONS, Task
 from .tuning import LAST_ROWS, PROBE_ROWS, Tuning
 
+REMARKED_ROWS = 2000  # predicted once more, to see which classes never are
 CALIBRATION_ROWS = 4000
 CALIBRATION_VALUES = 2_000_000  # values of pairs; with many classes a row has many
 
@@ -40,13 +44,16 @@ CONSTRAINTS = {
     "gamma": (Name(("auto", "scale")), POSITIVE),
     "cv": (Number("an integer >= 2", least=2, integer=True),),
     "calibrate": RUN["warm_start"],
+    "columns": COLUMNS,
+    "kernel": (Name(("rbf", "laplacian", "linear", "cosine", "poly", "sigmoid")),),
+    "scaling": (Name(("auto", "column", "common")),),
     "random_state": (NONE, Number("an integer >= 0", least=0, integer=True)),
     **{name: RUN[name] for name in ("class_weight", "time_limit", "memory", "n_jobs", "verbose")},
 }
 
 
 @stored(CONSTRAINTS, AUTO, (*NAMES, "peak_memory_", "announced_seconds_"), check_auto)
-class AutoSVC(ClassifierMixin, BaseEstimator):
+class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
     """Support vector machine that needs no settings.
 
     Takes a data frame with numbers, words and gaps, or a matrix. The columns are scaled (both ways of `ColumnEncoder`
@@ -64,6 +71,13 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         Folds for tuning.
     calibrate : bool, default=True
         Fit the temperature of the probabilities on held-out folds.
+    columns : dict, default=None
+        Kinds of columns by name where the kind that is found is wrong: "number", "category", "date", "text" or
+        "ignore", for example `{"zip": "category", "note": "ignore"}`.
+    kernel : {"rbf", "laplacian", "linear", "cosine", "poly", "sigmoid"}, default="rbf"
+        Kernel of the machine. Those without a gamma are tuned in C alone.
+    scaling : {"auto", "column", "common"}, default="auto"
+        How numbers are scaled (`ColumnEncoder`); "auto" tries both.
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class.
     time_limit : float, default=None
@@ -99,6 +113,10 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         What was chosen, and why.
     feature_names_out_ : ndarray of str
         Names of the columns that the machine sees.
+    columns_ : list of dict
+        A record per column of X: `name`, `used_as` ("number", "category", "date", "text" or "left out"), `reason` (why
+        it is left out, or what was assumed when it was read; "" if there is nothing to say), `missing` (empty cells in
+        `fit`) and `features` (how many of `feature_names_out_` come from it).
     fit_seconds_ : float
         Duration of `fit`.
     announced_seconds_ : float or None
@@ -128,6 +146,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         gamma: Any = "auto",
         cv: int = 5,
         calibrate: bool = True,
+        columns: Any = None,
+        kernel: str = "rbf",
+        scaling: str = "auto",
         class_weight: Any = None,
         time_limit: float | None = None,
         memory: Any = "auto",
@@ -140,6 +161,9 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.gamma = gamma
         self.cv = cv
         self.calibrate = calibrate
+        self.columns = columns
+        self.kernel = kernel
+        self.scaling = scaling
         self.class_weight = class_weight
         self.time_limit = time_limit
         self.memory = memory
@@ -148,7 +172,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @whole
-    def fit(self, X: Any, y: Any) -> AutoSVC:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> AutoSVC:
         """Choose, tune, train and calibrate.
 
         Parameters
@@ -157,6 +181,8 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             Rows of numbers and words; None and NaN are gaps.
         y : array-like of shape (n_samples,)
             Labels.
+        groups : array-like of shape (n_samples,), default=None
+            Rows with the same value are never on both sides of a split when C, gamma and probabilities are fitted.
 
         Returns
         -------
@@ -166,16 +192,10 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         """
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
-        check_labels(y)
-        table = plain(X)
-        X, y = validate_data(
-            self, table, y, accept_sparse="csr", dtype=None, ensure_all_finite=False, ensure_min_samples=2
-        )
-        X = table if hasattr(table, "columns") else X
-        check_classification_targets(y)
+        X, y = self._checked(X, y)
         self.classes_, index = check_classes(y, np.arange(len(y)))
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
-        task = Task(self, X, y, index, self.classes_, deadline)
+        task = Task(self, X, y, index, self.classes_, deadline, _checked_groups(groups, y))
         self.explain_choices_, tuning = task.choices, Tuning(task)
         interrupted = False
         try:
@@ -192,6 +212,7 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         self.machine_ = task.machine(**self.best_params_, y=y, seconds=task.last_seconds(), verbose=self.verbose)
         try:
             self.machine_.fit(Z, labels)
+            self._remark(task, Z, labels)
             if self.calibrate and not interrupted:
                 self._calibrate(tuning)
         except KeyboardInterrupt:
@@ -212,6 +233,19 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
             raise KeyboardInterrupt
         return self
 
+    def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Rows and labels after scikit-learn's checks; a table is read, once for all that follows."""
+        check_labels(y)
+        X = frame(X)
+        if hasattr(X, "iloc"):
+            X, y = checked_table(self, X, reset=True), column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+        else:
+            how = dict(accept_sparse="csr", dtype=None, ensure_all_finite=False, ensure_min_samples=2)
+            X, y = validate_data(self, X, y, **how)
+        check_classification_targets(y)
+        return (planned(X, self.columns) if is_table(X) else X), y
+
     def _last_rows(self, tuning: Tuning, interrupted: bool) -> np.ndarray:
         """The rows to train on: all, unless there is no time for them."""
         n = len(tuning.index)
@@ -223,6 +257,15 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         rows = sample_of(tuning.index, int(max(most, PROBE_ROWS, 10 * len(self.classes_))), tuning.rng)
         tuning.tell(f"Rows: trained on {len(rows)} of {n}, because time_limit leaves {tuning.left():.1f} s.")
         return rows
+
+    def _remark(self, task: Task, Z: Any, y: np.ndarray) -> None:
+        """What to know about rows and labels before trusting a score."""
+        some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
+        said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.X, task.index, self.classes_)
+        index = np.searchsorted(self.classes_, y[some])
+        said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index)
+        for line in said:
+            task.tell(f"Remark: {line}")
 
     # --- probabilities ---
 
@@ -241,8 +284,10 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         tested = max(500, min(CALIBRATION_ROWS, CALIBRATION_VALUES // pairs))
         Z, y = tuning.encoded(rows)
         folds = max(2, min(5, int(np.unique(y, return_counts=True)[1].max())))
-        splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state)
-        splits = quietly(list, splits.split(rows, y))[: max(1, -(-tested * folds // len(rows)))]
+        groups = None if tuning.task.groups is None else tuning.task.groups[rows]
+        cut = StratifiedKFold if groups is None else StratifiedGroupKFold
+        splits = cut(folds, shuffle=True, random_state=self.random_state).split(rows, y, groups)
+        splits = quietly(list, splits)[: max(1, -(-tested * folds // len(rows)))]
         machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
         if isinstance(machine, LandmarkSVC):  # as many as the machine has
             machine.set_params(n_landmarks=len(self.machine_.support_))
@@ -266,9 +311,12 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         Z : ndarray or CSR matrix
         """
         check_is_fitted(self, "machine_")
-        table = plain(X)
-        checked = validate_data(self, table, accept_sparse="csr", dtype=None, ensure_all_finite=False, reset=False)
-        return self.encoder_.transform(table if hasattr(table, "columns") else checked)
+        return self.encoder_.transform(checked_table(self, X, reset=False))
+
+    @property
+    def columns_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self, "machine_")
+        return self.encoder_.columns_
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the machine.
@@ -327,3 +375,13 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:
+    if groups is None:
+        return None
+    found = np.unique(column_or_1d(groups), return_inverse=True)[1]
+    check_consistent_length(found, y)
+    if found.max() < 1:
+        raise ValueError("expected groups to hold at least 2 different values, got 1; leave them out")
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold
 
 from ..selection.search_cv import KernelSearchCV
 
@@ -35,14 +35,18 @@ def steadiest(results: Any) -> dict[str, float]:
 
 def search(
     machine: Any, Z: Any, y: np.ndarray, C: np.ndarray, gamma: np.ndarray, cv: int, seed: Any, limit: float,
-    verbose: int = 0, times: int = 1,
+    verbose: int = 0, times: int = 1, groups: Any = None,
 ) -> KernelSearchCV | None:  # fmt: skip
     """The grid within a time limit, from its middle outward; points that were not reached have no score.
 
-    `times` is how often the rows are cut into folds. None if no point was evaluated.
+    `times` is how often the rows are cut into folds, once if rows of one of the `groups` must not be separated. None if
+    no point was evaluated.
     """
     folds = max(2, min(cv, int(np.unique(y, return_counts=True)[1].max())))  # rare classes miss some of them
-    splits = RepeatedStratifiedKFold(n_splits=folds, n_repeats=times, random_state=seed)
+    splits: Any = RepeatedStratifiedKFold(n_splits=folds, n_repeats=times, random_state=seed)
+    if groups is not None:
+        together = StratifiedGroupKFold(min(folds, len(np.unique(groups))), shuffle=True, random_state=seed)
+        splits = quietly(list, together.split(Z, y, groups))
     begin = time.monotonic()
     found = KernelSearchCV(
         machine, C=C, gamma=middle_first(gamma), cv=splits, refit=False, n_jobs=machine.n_jobs, memory=machine.memory,

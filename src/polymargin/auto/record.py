@@ -6,24 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from ..files.dialects import DATE_FORMATS, NUMBER_FORMATS
 from ..files.kinds import FiniteArray, Labels, Strings, Words
 from ..files.records import COUNT, FINITE, INPUT, NOT_NEGATIVE, ROOT, Fitted
 from ..fitting.parameters import NONE, POSITIVE, Kind
-
-
-def some_columns(letter: str) -> FiniteArray:
-    return FiniteArray((letter,), ("int64",), least=0, below="d", increasing=True)
-
+from .columns import COMPACT, LEFT_OUT
+from .features import number_names
 
 ENCODER = {
     **INPUT,
-    "numeric_": (some_columns("N"),),
-    "categorical_": (some_columns("K"),),
-    "left_out_": (some_columns("O"),),
-    "gaps_": (some_columns("G"),),
+    "missing_": (FiniteArray(("d",), ("int64",), least=0),),
+    **dict.fromkeys(("kinds_", "reasons_", "formats_"), (Words(),)),
+    "words_": (Words(arrays=True),),
+    "rest_": (FiniteArray(("P",), ("bool",)),),
     **dict.fromkeys(("median_", "mean_"), (FiniteArray(("N",)),)),
     "scale_": (FiniteArray(("N",), least=ROOT),),
-    "categories_": (Words(arrays=True),),
+    "gaps_": (FiniteArray(("G",), ("int64",), least=0, below="N", increasing=True),),
 }
 AUTO = {
     **INPUT,
@@ -41,12 +39,16 @@ AUTO = {
 
 
 def check_encoder(model: Any) -> str | None:
-    """Every column must be of one kind, and every column of words must have at least one word."""
-    kinds = np.concatenate([model.numeric_, model.categorical_, model.left_out_])
-    if len(kinds) != model.n_features_in_ or not np.array_equal(np.sort(kinds), np.arange(len(kinds))):
-        return "columns of no kind or of two"
-    known = np.isin(model.gaps_, model.numeric_).all() and len(model.categories_) == len(model.categorical_)
-    return None if known else "gaps or words of columns that have none"
+    """A plan for every column or, of a matrix, for none; as many numbers as it says; formats that can be read."""
+    sizes = {len(part) for part in (model.kinds_, model.reasons_, model.formats_, model.words_, model.rest_)}
+    if sizes not in ({0}, {model.n_features_in_}):
+        return "a plan for other columns"
+    if not set(model.kinds_) <= {"number", "category", "date", "text", LEFT_OUT}:
+        return "columns of an unknown kind"
+    if not set(model.formats_) <= {"", *NUMBER_FORMATS, *DATE_FORMATS, *COMPACT}:
+        return "formats that cannot be read"
+    numbers = len(number_names(model._plan())) if sizes != {0} else model.n_features_in_
+    return None if len(model.median_) == numbers else "scales of other columns"
 
 
 def check_auto(model: Any) -> str | None:

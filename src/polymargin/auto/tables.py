@@ -1,12 +1,13 @@
 """Columns of a table to the numbers that a kernel needs.
 
-A numeric column loses its mean and is divided by a scale; empty cells become the median, and a second column says where
-they were. A column of words becomes one column of 0 and 1 per word. Sparse matrices are divided by the largest value of
-each column, so that zeros stay zeros.
+A column of numbers loses its mean and is divided by a scale; empty cells become the median, and a second feature says
+where they were. Words become features of 0 and 1, a date its day and, as words, what else it tells. Sparse matrices are
+divided by the largest value of each column, so that zeros stay zeros.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,39 +17,54 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..files.records import NAMES, stored
 from ..fitting.checks import canonical
-from ..fitting.parameters import Name, Number, check_parameters
+from ..fitting.parameters import NONE, Kind, Name, Number, check_parameters
 from ..fitting.state import whole
+from .cells import frame, is_table
+from .columns import LEFT_OUT, Column, Table, plan, read
+from .features import flag_names, flags, number_names, numbers
 from .record import ENCODER, check_encoder
 
+COLUMNS = (NONE, Kind("a dict from names of columns to kinds", (dict,)))
 CONSTRAINTS = {
     "scaling": (Name(("column", "common")),),
     "max_categories": (Number("a positive integer", least=1, integer=True),),
+    "columns": COLUMNS,
 }
 
 
 @stored(CONSTRAINTS, ENCODER, NAMES, check_encoder)
 class ColumnEncoder(TransformerMixin, BaseEstimator):
-    """Numeric and categorical columns, with gaps, as one matrix of floats.
+    """Numbers, words, dates and gaps as one matrix of floats.
+
+    The columns of a table (a data frame of pandas, Polars or PyArrow, or an array of objects) are looked at one by one.
+    Text is read as numbers or dates if all of its cells are such, in whatever notation. Words that repeat become
+    categories; of cells that differ, the words inside are taken if some of them repeat. What is the same in all rows,
+    differs in almost all of them, or only numbers them is left out. A matrix of numbers is numbers throughout.
 
     Parameters
     ----------
     scaling : {"column", "common"}, default="column"
-        Divide numeric columns by their own standard deviation, or all by one number, the root of their mean variance,
+        Divide numbers by their own standard deviation, or all by one number, the root of their mean variance,
         which keeps the proportions of columns with one unit, such as the pixels of images.
     max_categories : int, default=50
-        A column of words keeps this many, the most frequent ones; other words have 0 in all of them. A column in which
-        all words differ, such as a name, carries no information and is left out.
+        A column of words keeps this many, the most frequent ones; other words count as one.
+    columns : dict, default=None
+        Kinds of columns by name, instead of what is found: "number", "category", "date", "text" or "ignore".
 
     Attributes
     ----------
+    columns_ : list of dict
+        A record per column: `name`, `used_as`, `reason`, `missing`, `features` (see AutoSVC).
     numeric_, categorical_, left_out_ : ndarray of int
-        Numbers of the columns of each kind.
+        Numbers of the columns that are numbers, categories and nothing; the others are dates and text.
+    median_, mean_, scale_ : ndarray of shape (n_numbers,)
+        What fills empty cells of the features that are numbers, and what is subtracted and divided by.
     gaps_ : ndarray of int
-        Numeric columns with empty cells in `fit`.
-    median_, mean_, scale_ : ndarray of shape (len(numeric_),)
-        What fills empty cells, and what is subtracted and divided by.
+        Which of these had empty cells in `fit`.
     categories_ : list of ndarray of str
         The words of every categorical column.
+    kinds_, reasons_, formats_, words_, rest_, missing_
+        The plan, one entry per column (empty lists for a matrix): `polymargin.auto.columns.Column`.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -58,18 +74,22 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     --------
     >>> import pandas as pd
     >>> from polymargin.auto.tables import ColumnEncoder
-    >>> table = pd.DataFrame({"size": [1.0, None, 3.0], "color": ["red", "blue", "red"]})
-    >>> ColumnEncoder().fit(table).get_feature_names_out().tolist()
+    >>> table = pd.DataFrame({"size": ["1,5", None, "3,0"], "color": ["red", "blue", "red"], "made in": ["EU"] * 3})
+    >>> encoder = ColumnEncoder().fit(table)
+    >>> encoder.get_feature_names_out().tolist()
     ['size', 'size is missing', 'color = blue', 'color = red']
+    >>> encoder.columns_[0]["reason"], encoder.columns_[2]["reason"]
+    ('decimal comma', 'the same in all rows')
     """
 
-    def __init__(self, scaling: str = "column", max_categories: int = 50) -> None:
+    def __init__(self, scaling: str = "column", max_categories: int = 50, columns: Any = None) -> None:
         self.scaling = scaling
         self.max_categories = max_categories
+        self.columns = columns
 
     @whole
     def fit(self, X: Any, y: Any = None) -> ColumnEncoder:
-        """Learn scales and words.
+        """Learn what the columns are, scales and words.
 
         Parameters
         ----------
@@ -83,35 +103,81 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """
         check_parameters(self, CONSTRAINTS)
         X = _checked(self, X, reset=True)
-        d = X.shape[1]
-        words = np.zeros(d, dtype=bool) if sp.issparse(X) or X.dtype != object else _are_words(X)
-        self.categories_, kept = [], []
-        for j in np.flatnonzero(words):
-            column = X[:, j]
-            present, counts = np.unique(column[~_empty(column)].astype(str), return_counts=True)
-            if len(present) < 2 or (counts.max() == 1 and len(present) > 2):
-                continue
-            often = np.sort(np.argsort(-counts, kind="stable")[: self.max_categories])
-            self.categories_.append(present[often])
-            kept.append(j)
-        self.numeric_, self.categorical_ = np.flatnonzero(~words), np.array(kept, dtype=np.int64)
-        self.left_out_ = np.setdiff1d(np.flatnonzero(words), self.categorical_)
+        if is_table(X):
+            X = planned(X, self.columns, self.max_categories)
+        self._keep_plan(X)
         if sp.issparse(X):
             self.gaps_ = np.zeros(0, dtype=np.int64)
-            self.median_ = self.mean_ = np.zeros(d)
-            size = np.abs(X).max(axis=0).toarray().ravel()
-            self.scale_ = self._scale(size**2)
+            self.median_ = self.mean_ = np.zeros(X.shape[1])
+            self.scale_ = self._scale(np.abs(X).max(axis=0).toarray().ravel() ** 2)
             return self
-        numbers = _numbers(self, X)
-        empty = np.isnan(numbers)
-        self.gaps_ = self.numeric_[empty.any(axis=0)]
-        self.median_ = np.zeros(len(self.numeric_))
+        values = numbers(X) if isinstance(X, Table) else X
+        empty = np.isnan(values)
+        self.gaps_ = np.flatnonzero(empty.any(axis=0))
+        self.median_ = np.zeros(values.shape[1])
         for k in np.flatnonzero(~empty.all(axis=0)):
-            self.median_[k] = np.median(numbers[~empty[:, k], k])
-        numbers = np.where(empty, self.median_, numbers)
-        self.mean_ = numbers.mean(axis=0)
-        self.scale_ = self._scale(np.mean((numbers - self.mean_) ** 2, axis=0))
+            self.median_[k] = np.median(values[~empty[:, k], k])
+        values = np.where(empty, self.median_, values)
+        self.mean_ = values.mean(axis=0)
+        self.scale_ = self._scale(np.mean((values - self.mean_) ** 2, axis=0))
         return self
+
+    def _keep_plan(self, X: Any) -> None:
+        plan = X.plan if isinstance(X, Table) else []
+        self.kinds_ = [column.used_as for column in plan]
+        self.reasons_ = [column.reason for column in plan]
+        self.formats_ = [column.format for column in plan]
+        self.words_ = [column.words for column in plan]
+        self.rest_ = np.array([column.rest for column in plan], dtype=bool)
+        if isinstance(X, Table):
+            self.missing_ = X.missing
+            self.n_features_in_ = len(plan)
+            if X.named:
+                self.feature_names_in_ = np.array([column.name for column in plan], dtype=object)
+        else:
+            self.missing_ = np.zeros(X.shape[1], dtype=np.int64) if sp.issparse(X) else np.isnan(X).sum(axis=0)
+
+    def _plan(self) -> list[Column]:
+        parts = (self.kinds_, self.reasons_, self.formats_, self.words_, self.rest_.tolist())
+        return [Column(str(name), *rest) for name, *rest in zip(self._names()[: len(self.kinds_)], *parts, strict=True)]
+
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+
+    def _columns_used_as(self, kind: str) -> np.ndarray:
+        return np.array([j for j, k in enumerate(self.kinds_) if k == kind], dtype=np.int64)
+
+    @property
+    def numeric_(self) -> np.ndarray:
+        return self._columns_used_as("number") if self.kinds_ else np.arange(self.n_features_in_)
+
+    @property
+    def categorical_(self) -> np.ndarray:
+        return self._columns_used_as("category")
+
+    @property
+    def left_out_(self) -> np.ndarray:
+        return self._columns_used_as(LEFT_OUT)
+
+    @property
+    def categories_(self) -> list[np.ndarray]:
+        return [self.words_[j] for j in self.categorical_]
+
+    @property
+    def columns_(self) -> list[dict[str, Any]]:
+        check_is_fitted(self)
+        names, plan = self._names(), self._plan()
+        if not plan:
+            flagged = set(self.gaps_.tolist())
+            plan = [Column(str(name), "number") for name in names]
+            features = [1 + (j in flagged) for j in range(len(plan))]
+        else:
+            gaps = [number_names(plan)[k] for k in self.gaps_]
+            features = [len(flag_names(c)) + len(number_names([c])) + gaps.count(c.name) for c in plan]
+        return [
+            {"name": c.name, "used_as": c.used_as, "reason": c.reason, "missing": int(missing), "features": int(n)}
+            for c, missing, n in zip(plan, self.missing_, features, strict=True)
+        ]
 
     def _scale(self, squares: np.ndarray) -> np.ndarray:
         if self.scaling == "common" and len(squares):
@@ -131,21 +197,20 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         Z : ndarray or CSR matrix of shape (n_samples, n_features_out)
-            Numeric columns, then where their gaps were, then a column per word.
+            Numbers, then where their gaps were, then a feature per word.
         """
         check_is_fitted(self)
         X = _checked(self, X, reset=False)
         if sp.issparse(X):
             return canonical(sp.csr_array(X.multiply(1 / self.scale_)))
-        numbers = _numbers(self, X)
-        empty = np.isnan(numbers)
-        gaps = empty[:, np.searchsorted(self.numeric_, self.gaps_)]
-        numbers = (np.where(empty, self.median_, numbers) - self.mean_) / self.scale_
-        flags = []
-        for j, known in zip(self.categorical_, self.categories_, strict=True):
-            column = np.where(_empty(X[:, j]), "", X[:, j].astype(str))
-            flags.append(column[:, None] == known)
-        return np.hstack([numbers, gaps, *flags]).astype(np.float64)
+        if not isinstance(X, Table) and self.kinds_:
+            X = read(X, self._plan())
+        values = numbers(X) if isinstance(X, Table) else X
+        empty = np.isnan(values)
+        parts = [(np.where(empty, self.median_, values) - self.mean_) / self.scale_, empty[:, self.gaps_]]
+        if isinstance(X, Table):
+            parts += [flags(c, v) for c, v in zip(X.plan, X.columns, strict=True) if len(c.words)]
+        return np.hstack(parts).astype(np.float64)
 
     @property
     def _n_features_out(self) -> int:
@@ -164,22 +229,17 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         names : ndarray of str
         """
         check_is_fitted(self)
-        names = input_features
-        if names is None:
-            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        elif len(names) != self.n_features_in_:
+        names = self._names() if input_features is None else input_features
+        if len(names) != self.n_features_in_:
             raise ValueError(
                 f"input_features should have length equal to number of features ({self.n_features_in_}), "
                 f"got {len(names)}"
             )
-        out = [names[j] for j in self.numeric_]
-        out += [f"{names[j]} is missing" for j in self.gaps_]
-        out += [
-            f"{names[j]} = {word}"
-            for j, known in zip(self.categorical_, self.categories_, strict=True)
-            for word in known
-        ]
-        return np.asarray(out, dtype=object)
+        plan = [replace(column, name=str(name)) for column, name in zip(self._plan(), names, strict=False)]
+        out = number_names(plan) if plan else list(names)
+        out += [f"{out[k]} is missing" for k in self.gaps_]
+        out += [name for column in plan for name in flag_names(column)]
+        return np.array(out, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,72 +250,44 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _checked(encoder: ColumnEncoder, X: Any, *, reset: bool) -> Any:
-    """X as float64 if all columns are numbers, as objects if some are words, or CSR; only finite numbers and gaps."""
-    how = dict(reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    X = validate_data(encoder, plain(X), **how)
-    if sp.issparse(X) or X.dtype.kind in "fiub":
-        X = X.astype(np.float64, copy=False)
-        values = X.data if sp.issparse(X) else X
-        if np.isinf(values).any() or (sp.issparse(X) and np.isnan(values).any()):
-            raise ValueError(
-                "expected X to be finite, got infinity or, in a sparse matrix, NaN; correct these values first"
-            )
+def planned(X: Any, wishes: Any = None, most: int = 50) -> Table:
+    """A table with the plan for its columns, read."""
+    named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
+    names = [str(name) for name in X.columns] if named else [f"x{j}" for j in range(X.shape[1])]
+    columns, missing = plan(X, names, wishes, most)
+    if all(column.used_as == LEFT_OUT for column in columns):
+        shown = "; ".join(f"{c.name}: {c.reason}" for c in columns[:5])
+        raise ValueError(
+            f"expected at least one column that tells the rows apart, got none ({shown}); name the kind of one with "
+            f"columns={{...}}"
+        )
+    return read(X, columns, named, missing)
+
+
+def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X after scikit-learn's checks of the number and the names of its columns; a table of pandas stays what it is."""
+    X = frame(X)
+    if hasattr(X, "iloc"):
+        if min(X.shape) < 1:
+            raise ValueError(f"expected X to have rows and columns, got shape {X.shape}; is the table empty?")
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
-    if X.dtype.kind == "M":
-        return X.astype("datetime64[s]").astype(np.float64)
+    return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+
+
+def _checked(encoder: ColumnEncoder, X: Any, *, reset: bool) -> Any:
+    """A table as it is, or a matrix as float64 or CSR; only finite numbers and gaps."""
+    if isinstance(X, Table):
+        return X
+    X = checked_table(encoder, X, reset=reset)
+    if is_table(X):
+        return X
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: expected X to hold real numbers or words, got complex numbers")
-    return X.astype(object)
-
-
-def plain(X: Any) -> Any:
-    """A data frame with dates as seconds and without its own kind of missing values; anything else as it is."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
-        return X
-    if not hasattr(X, "select_dtypes"):  # polars, pyarrow
-        X = X.to_pandas()
-    dates = X.select_dtypes(["datetime", "datetimetz"]).columns
-    if len(dates):
-        X = X.copy()
-        for name in dates:
-            seconds = X[name].dt.tz_localize(None).astype("datetime64[s]")
-            X[name] = np.where(seconds.isna(), np.nan, seconds.astype("int64"))
-    if any(str(t) in ("category", "string", "str", "object") for t in X.dtypes):
-        X = X.astype(object)
+    X = X.astype(np.float64, copy=False)
+    values = X.data if sp.issparse(X) else X
+    if np.isinf(values).any() or (sp.issparse(X) and np.isnan(values).any()):
+        raise ValueError(
+            "expected X to be finite, got infinity or, in a sparse matrix, NaN; correct these values first"
+        )
     return X
-
-
-def _empty(column: np.ndarray) -> np.ndarray:
-    """Where None, NaN or pandas.NA stand in an array of objects."""
-    return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in column], dtype=bool)
-
-
-def _are_words(X: np.ndarray) -> np.ndarray:
-    return np.array([any(isinstance(v, str) for v in column) for column in X.T], dtype=bool)
-
-
-def _numbers(encoder: ColumnEncoder, X: np.ndarray) -> np.ndarray:
-    numbers = X[:, encoder.numeric_]
-    if numbers.dtype != object:
-        return numbers
-    numbers = np.where(np.array([_empty(column) for column in numbers.T]).T.reshape(numbers.shape), np.nan, numbers)
-    try:
-        numbers = numbers.astype(np.float64)
-    except (TypeError, ValueError):
-        for j, column in zip(encoder.numeric_, numbers.T, strict=True):
-            found = next((v for v in column if isinstance(v, str)), None)
-            if found is not None:
-                raise ValueError(
-                    f"expected numbers in column {_name(encoder, j)!r} as in fit, got {found!r}; "
-                    f"correct it, or leave it empty"
-                ) from None
-        raise
-    if np.isinf(numbers).any():
-        j = encoder.numeric_[np.isinf(numbers).any(axis=0)][0]
-        raise ValueError(f"expected finite numbers in column {_name(encoder, j)!r}, got infinity; correct it first")
-    return numbers
-
-
-def _name(encoder: ColumnEncoder, j: int | np.integer) -> Any:
-    return getattr(encoder, "feature_names_in_", range(encoder.n_features_in_))[j]

@@ -31,6 +31,8 @@ def machine_named(name: str, **parameters: Any) -> Any:
 class Task:
     """Rows with labels y, whose numbers are `index` among `classes`; `asked` has the parameters of AutoSVC.
 
+    Rows of one of the `groups`, if there are any, are never on both sides of a split.
+
     `choices` are sentences, one for every choice; `rng` draws samples; `began` and `deadline` are times of
     `time.monotonic`; `announced` and `training` are seconds that everything and the last fit will take, if known.
     """
@@ -41,6 +43,7 @@ class Task:
     index: np.ndarray
     classes: np.ndarray
     deadline: float
+    groups: Any = None
     name: str = ""
     choices: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
@@ -93,4 +96,4 @@ class Task:
             run["scheme"] = "joint" if len(self.classes) > MANY_CLASSES else "pairwise"
         if self.name == "landmarks":
             run["random_state"] = asked.random_state
-        return machine_named(self.name, C=C, gamma=gamma, **run)
+        return machine_named(self.name, C=C, gamma=gamma, kernel=asked.kernel, **run)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.model_selection import StratifiedGroupKFold
 
 from ..fitting.progress import LONG, duration, say
+from ..kernels import HAS_GAMMA
 from ..landmarks import LandmarkSVC
 from ..reductions.pairwise import PairwiseSVC
 from . import grid as grids
@@ -31,7 +33,7 @@ class Tuning:
             asked.cv, asked.random_state, asked.verbose, task.rng, task.tell,
         )  # fmt: skip
         self.sample = sample_of(self.index, TUNING_ROWS, self.rng)
-        self.encoder = ColumnEncoder().fit(self.X)
+        self.encoder = ColumnEncoder("column" if asked.scaling == "auto" else asked.scaling).fit(self.X)
         d = max(self.encoder.transform(take(self.X, [0])).shape[1], 1)
         self.asked = C, gamma = asked.C, asked.gamma
         self.params: dict[str, Any] = {
@@ -59,20 +61,30 @@ class Tuning:
     def run(self) -> None:
         first = self.some(self.first_rows())
         if len(np.unique(self.index[first])) < 2:
-            self.tell("C and gamma: the usual ones, because no two classes have two rows each to tune with.")
+            self.tell(f"{self.point()}: not tuned, because no two classes have two rows each to tune with.")
             return
         found = self.scaled(first)
         if found is None:
-            self.tell("C and gamma: the usual ones, because there was no time to tune.")
+            self.tell(f"{self.point()}: not tuned, because there was no time.")
             return
         rows = self.neighbors(first, found)
         times = f"{self.cuts} x " if self.cuts > 1 else ""
-        self.tell(
-            f"C = {self.params['C']:.4g} and gamma = {self.params['gamma']:.4g}: the best of the grid, accuracy "
-            f"{self.score:.4f} in {times}{self.cv} folds of {len(rows)} rows."
-        )
+        how = "the best of the grid" if max(map(len, self.grid())) > 1 else "as asked"
+        self.tell(f"{self.point()}: {how}, accuracy {self.score:.4f} in {times}{self.cv} folds of {len(rows)} rows.")
         if len(rows) == len(self.sample) < len(self.index) and max(map(len, self.grid())) > 1:
             self.climb()
+
+    def point(self) -> str:
+        """C and gamma, and which of them were asked for if one was and the other was not."""
+        asked = [
+            f" ({name} as asked)"
+            for name, v in zip(("C", "gamma"), self.asked, strict=True)
+            if v not in ("auto", "scale")
+        ]
+        words = f"C = {self.params['C']:.4g}"
+        if self.task.asked.kernel in HAS_GAMMA:
+            words += f" and gamma = {self.params['gamma']:.4g}"
+        return words + (asked[0] if len(asked) == 1 else "")
 
     # --- samples ---
 
@@ -108,6 +120,7 @@ class Tuning:
 
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
         C, gamma, d = *self.asked, len(self.encoder.get_feature_names_out())
+        gamma = gamma if self.task.asked.kernel in HAS_GAMMA else 1.0
         C = grids.PATTERN_C if C == "auto" else np.array([float(C)])
         return C, grids.PATTERN_GAMMA / max(d, 1) if gamma in ("auto", "scale") else np.array([float(gamma)])
 
@@ -119,7 +132,8 @@ class Tuning:
         machine = self.task.machine(1.0, 1.0, y=y, seconds=np.inf)
         if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
             machine = exact_like(machine, "squared_hinge")
-        return grids.search(exact_like(machine), Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times)
+        groups = None if self.task.groups is None else self.task.groups[rows]
+        return grids.search(exact_like(machine), Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times, groups)
 
     def keep(self, found: Any) -> None:
         self.params = grids.steadiest(found.cv_results_)
@@ -128,7 +142,8 @@ class Tuning:
     def scaled(self, rows: np.ndarray) -> Any:
         """The scaling, with the whole grid for each of the two."""
         tried, begin, why = {}, time.monotonic(), ""
-        for scaling in ("column", "common"):
+        asked = self.task.asked.scaling
+        for scaling in ("column", "common") if asked == "auto" else (asked,):
             self.encoder = ColumnEncoder(scaling).fit(self.X)
             found = self.search(rows, *self.grid(), self.left() / 3, self.seed)
             if found is not None:
@@ -141,13 +156,14 @@ class Tuning:
             if time.monotonic() - begin > 0.25 * (self.deadline - begin):
                 break
         if not tried:
-            self.encoder = ColumnEncoder().fit(self.X)
+            self.encoder = ColumnEncoder("column" if asked == "auto" else asked).fit(self.X)
             return None
         scaling, reason = grids.choose_scaling({name: found for name, (found, _) in tried.items()}, len(rows))
         found, self.encoder = tried[scaling]
-        self.tell(f"Scaling: {why or reason}.")
+        self.tell(f"Scaling: {f'{asked}, as asked' if asked != 'auto' else why or reason}.")
         self.keep(found)
         times = grids.repeats(len(rows)) if len(rows) > 0.9 * len(self.sample) else 1  # else more rows will follow
+        times = 1 if self.task.groups is not None else times
         if times > 1 and max(map(len, self.grid())) > 1:
             again = self.search(
                 rows, *self.grid(), self.left() / 3, None if self.seed is None else self.seed + 1, times - 1
@@ -185,6 +201,10 @@ class Tuning:
         """Try neighbors on a fifth of many rows, trained on the others: with more rows a larger gamma is better."""
         rows = sample_of(self.index, int(min(LAST_ROWS, self.rows_within(self.left() / 15))), self.rng)
         held = self.rng.permutation(len(rows)) < len(rows) // 5
+        if self.task.groups is not None:
+            cut = StratifiedGroupKFold(5, shuffle=True, random_state=self.seed)
+            test_rows = next(cut.split(rows, self.y[rows], self.task.groups[rows]))[1]
+            held = np.isin(np.arange(len(rows)), test_rows)
         train, test = self.encoded(rows[~held]), self.encoded(rows[held])
         end = time.monotonic() + self.left() / 3
 
@@ -219,5 +239,5 @@ def exact_like(machine: Any, loss: str = "hinge") -> Any:
     """Exact pairs in place of landmarks, whose number would be searched for at every point of the grid."""
     if loss == "hinge" and not isinstance(machine, LandmarkSVC):
         return machine
-    run = {k: getattr(machine, k) for k in ("C", "gamma", "class_weight", "memory", "n_jobs", "time_limit")}
+    run = {k: getattr(machine, k) for k in ("C", "gamma", "kernel", "class_weight", "memory", "n_jobs", "time_limit")}
     return PairwiseSVC(loss=loss, **run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,27 +13,36 @@ from rich.markup import escape
 from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 
 from .terminal import (
+    As,
+    Columns,
     Data,
+    Drop,
     Json,
+    Only,
     Refusal,
     Seed,
     Target,
     check_folder,
+    columns_asked,
     err,
     labeled,
     out,
     say,
     table_of,
-    without_counters,
+    tell_left_out,
 )
 
 METHODS = ("grid", "criterion-I", "criterion-II")
 
 
-def encoded(X: Any) -> Any:
+def encoded(X: Any, data: Path, choice: Columns | None = None) -> Any:
+    """Rows as AutoSVC would encode them with one scale per column."""
     from ..auto.tables import ColumnEncoder
 
-    return ColumnEncoder().fit_transform(X)
+    encoder = ColumnEncoder(columns=choice.wishes() if choice else None).fit(X)
+    if hasattr(X, "columns"):
+        tell_left_out(data, encoder.columns_)
+    return encoder.transform(X)
 
 
 def tune(
@@ -40,6 +50,9 @@ def tune(
     target: Target = "y",
     machine: Annotated[str, typer.Option(help="pairwise, one-vs-rest, core-vector, scatter, kesler, ...")] = "pairwise",
     method: Annotated[str, typer.Option(help="grid (cross-validation), criterion-I or criterion-II")] = "grid",
+    drop: Drop = None,
+    only: Only = None,
+    kinds: As = None,
     ellipsoidal: Annotated[bool, typer.Option(help="one width per column (the criteria only)")] = False,
     folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
     seed: Seed = 0,
@@ -58,8 +71,9 @@ def tune(
         raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, got {machine!r}")
     if ellipsoidal and method == "grid":
         raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
-    X, y = labeled(data, target)
-    Z = encoded(without_counters(X, data))
+    choice = Columns.of(drop, only, kinds)
+    X, y = labeled(data, target, choice.read_as_text())
+    Z = encoded(columns_asked(X, data, choice), data, choice)
     estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]))
     begin = time.perf_counter()
     with err.status(f"tuning on {Z.shape[0]} rows, {Z.shape[1]} columns"):
@@ -86,8 +100,9 @@ def tune(
         table.add_row(name, shown)
     say(as_json, facts, table)
     if not as_json and np.ndim(facts["gamma"]) == 0:
-        words = f"--machine {machine} --C {facts['C']:.6g} --gamma {facts['gamma']:.6g}"
-        out.print(f"Use them: polymargin fit {data} --target {target} {words}", soft_wrap=True)
+        numbers = ["--C", repr(float(facts["C"])), "--gamma", repr(float(facts["gamma"]))]
+        words = [str(data), "--target", target, "--machine", machine, "--scaling", "column", *numbers, *choice.words()]
+        out.print(escape(f"Use them: polymargin fit {shlex.join(words)}"), soft_wrap=True)
 
 
 def embed(
@@ -108,7 +123,7 @@ def embed(
 
     check_folder(to)
     X, y = labeled(data, target)
-    Z = encoded(without_counters(X, data))
+    Z = encoded(X, data)
     Z = Z.toarray() if hasattr(Z, "toarray") else Z
     fit, held = np.arange(len(y)), np.zeros(0, dtype=np.int64)
     if held_out > 0:
@@ -158,7 +173,7 @@ def compare(
     if picture is not None:
         check_folder(picture)
     X, y = labeled(data, target)
-    Z = encoded(without_counters(X, data))
+    Z = encoded(X, data)
     classes, index = np.unique(y, return_inverse=True)
     few = classes[np.bincount(index) < folds]
     if len(few):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -11,23 +11,32 @@ from rich.markup import escape
 
 from ..files.readers import read
 from .terminal import (  # fmt: skip
+    As,
+    Columns,
     Data,
+    Drop,
+    Jobs,
     Json,
     ModelFile,
+    Only,
     Refusal,
     Seed,
     Target,
     TimeLimit,
     check_folder,
+    columns_asked,
     columns_of,
     err,
     labeled,
     labels_of,
     load,
     out,
+    rows_of,
     say,
     table_of,
-    without_counters,
+    table_of_columns,
+    tell_left_out,
+    text_of,
 )
 
 
@@ -38,12 +47,18 @@ def fit(
     machine: Annotated[
         str, typer.Option(help="auto, pairwise, one-vs-rest, core-vector, scatter, kesler, ...")
     ] = "auto",
+    kernel: Annotated[str, typer.Option(help="rbf, laplacian, linear, cosine, poly or sigmoid")] = "rbf",
     C: Annotated[float | None, typer.Option("--C", help="weight of the losses; tuned if not given")] = None,
-    gamma: Annotated[
-        float | None, typer.Option(help="of the RBF kernel, in scaled columns; tuned if not given")
-    ] = None,
+    gamma: Annotated[float | None, typer.Option(help="of the kernel, in scaled columns; tuned if not given")] = None,
+    scaling: Annotated[str, typer.Option(help="auto, column (each by its own spread) or common")] = "auto",
+    drop: Drop = None,
+    only: Only = None,
+    kinds: As = None,
+    groups: Annotated[str | None, typer.Option(help="column whose rows stay together in every split")] = None,
     balanced: Annotated[bool, typer.Option(help="give all classes the same total weight")] = False,
+    weights: Annotated[list[str] | None, typer.Option(help="factor on the rows of a class: CLASS=FACTOR")] = None,
     time_limit: TimeLimit = None,
+    n_jobs: Jobs = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -52,15 +67,20 @@ def fit(
     from ..files.model_file import save_model
 
     check_folder(model)
-    X, y = labeled(data, target)
-    X = without_counters(X, data)
+    choice = Columns.of(drop, only, kinds)
+    X, y = labeled(data, target, choice.read_as_text())
+    X, shared = without_groups(X, data, groups)
+    X = columns_asked(X, data, choice)
+    if weights and balanced:
+        raise Refusal("expected --weights or --balanced, got both; choose one")
     auto = AutoSVC(
-        machine, C="auto" if C is None else C, gamma="auto" if gamma is None else gamma,
-        class_weight="balanced" if balanced else None, time_limit=time_limit, random_state=seed,
+        machine, kernel=kernel, C="auto" if C is None else C, gamma="auto" if gamma is None else gamma,
+        scaling=scaling, columns=choice.wishes(), time_limit=time_limit, n_jobs=n_jobs, random_state=seed,
+        class_weight="balanced" if balanced else weights_of(weights, y),
     )  # fmt: skip
     try:
         with err.status(f"training on {X.shape[0]} rows, {X.shape[1]} columns, {len(np.unique(y))} classes"):
-            auto.fit(X, y)
+            auto.fit(X, y, groups=shared)
     except KeyboardInterrupt:
         if not (hasattr(auto, "fit_seconds_") and hasattr(auto, "machine_")):
             raise
@@ -68,27 +88,91 @@ def fit(
         err.print(f"interrupted; the model so far is in {model}")
         raise typer.Exit(130) from None
     save_model(auto, model)
-    facts = {
-        "model": str(model), "rows": X.shape[0], "columns": X.shape[1], "classes": auto.classes_,
-        "cv_accuracy": auto.cv_score_, **auto.best_params_, "choices": auto.explain_choices_,
-        "seconds": auto.fit_seconds_,
-    }  # fmt: skip
-    if not as_json:
-        for line in auto.explain_choices_:
-            out.print(f"• {escape(line)}", soft_wrap=True)
-        out.print(
-            f"Trained in {auto.fit_seconds_:.1f} s. The model is in {model}; try: polymargin predict {model} NEW.csv",
-            soft_wrap=True,
-        )
+    tell_fit(auto, X, data, model, as_json)
+
+
+def tell_fit(auto: Any, X: Any, data: Path, model: Path, as_json: bool) -> None:
+    columns = auto.columns_ if hasattr(X, "columns") else []
+    if as_json:
+        tell_left_out(data, columns)
+        say(
+            True,
+            {
+                "model": str(model), "rows": X.shape[0], "columns": X.shape[1], "classes": auto.classes_,
+                "cv_accuracy": auto.cv_score_, **auto.best_params_, "choices": auto.explain_choices_,
+                "seconds": auto.fit_seconds_, "table": columns,
+            },
+        )  # fmt: skip
         return
-    say(True, facts)
+    if columns:
+        say(False, {}, table_of_columns(columns))
+    for line in auto.explain_choices_:
+        out.print(f"• {escape(line)}", soft_wrap=True)
+    out.print(
+        f"Trained in {auto.fit_seconds_:.1f} s. The model is in {model}; try: polymargin predict {model} NEW.csv",
+        soft_wrap=True,
+    )
+
+
+def without_groups(X: Any, path: Path, name: str | None) -> tuple[Any, Any]:
+    """The table without the column of the groups, and that column."""
+    if name is None:
+        return X, None
+    if not hasattr(X, "columns") or name not in X.columns:
+        raise Refusal(f"{path}: expected a column {name!r} for --groups, got none")
+    return X.drop(columns=name), X[name].astype(str).to_numpy()
+
+
+def weights_of(words: list[str] | None, y: np.ndarray) -> dict[Any, float] | None:
+    """Factors of classes from words such as ill=5."""
+    found: dict[Any, float] = {}
+    classes = {str(c): c for c in np.unique(y).tolist()}
+    for word in words or []:
+        name, _, factor = word.rpartition("=")
+        try:
+            found[classes[name]] = float(factor)
+        except (KeyError, ValueError):
+            known = ", ".join(list(classes)[:8])
+            raise Refusal(f"expected --weights to be CLASS=FACTOR with a class among {known}, got {word!r}") from None
+    return found or None
+
+
+def costs_of(path: Path | None, classes: np.ndarray) -> np.ndarray | None:
+    """What it costs to predict one class (a column) for rows of another (a row of the table), by name."""
+    if path is None:
+        return None
+    table = read(path).X
+    names = [str(c) for c in classes]
+    rows = [str(v).strip() for v in table.iloc[:, 0]]
+    if sorted(rows) != sorted(names) or sorted(table.columns[1:]) != sorted(names):
+        raise Refusal(
+            f"{path}: expected a row (first column) and a column for each of the classes {', '.join(names[:8])}, got "
+            f"other names; the cell is what it costs to predict the column's class for a row of the row's class"
+        )
+    costs = table.set_index(np.array(rows, dtype=object))[names].loc[names].to_numpy()
+    if costs.dtype.kind not in "iuf" or not np.all(np.isfinite(costs)):
+        raise Refusal(f"{path}: expected numbers in every cell, got others")
+    return costs
+
+
+def decided(model: Any, X: Any, costs: np.ndarray | None) -> np.ndarray:
+    """The most probable classes, or those with the least expected costs."""
+    if costs is None:
+        return model.predict(X)
+    return model.classes_[np.argmin(model.predict_proba(X) @ costs, axis=1)]
+
+
+Costs = Annotated[
+    Path | None, typer.Option(help="table of costs: predict what costs least on average, not what is most probable")
+]
 
 
 def predict(
     model: ModelFile,
     data: Data,
-    to: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write")] = Path("predictions.csv"),
+    to: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write, or -")] = Path("predictions.csv"),
     probabilities: Annotated[bool, typer.Option(help="add a column per class")] = False,
+    costs: Costs = None,
     as_json: Json = False,
 ) -> None:
     """Write a CSV file with a column `prediction`, one row per row of the data."""
@@ -98,12 +182,15 @@ def predict(
 
     check_folder(to)
     fitted = load(model)
-    X = columns_of(fitted, read(data).X, data)
-    P = fitted.predict_proba(X)
-    frame = pd.DataFrame({"prediction": fitted.predict(X)})
+    X = columns_of(fitted, rows_of(data, text=text_of(fitted)).X, data)
+    frame = pd.DataFrame({"prediction": decided(fitted, X, costs_of(costs, fitted.classes_))})
     if probabilities:
+        P = fitted.predict_proba(X)
         for c, name in enumerate(fitted.classes_):
             frame[f"probability of {name}"] = P[:, c]
+    if str(to) == "-":
+        print(frame.to_csv(index=False), end="")
+        return
     save(frame.to_csv(index=False), to)
     counts = {str(c): int(n) for c, n in frame["prediction"].value_counts().sort_index().items()}
     table = table_of(f"{len(frame)} rows, written to {to}", "class", "rows")
@@ -112,15 +199,21 @@ def predict(
     say(as_json, {"out": str(to), "rows": len(frame), "predicted": counts}, table)
 
 
-def evaluate(model: ModelFile, data: Data, target: Target = "y", as_json: Json = False) -> None:
+def evaluate(model: ModelFile, data: Data, target: Target = "y", costs: Costs = None, as_json: Json = False) -> None:
     """Accuracy and the scores of every class on labeled rows."""
     from ..report.facts import score_facts
 
     fitted = load(model)
-    X, y = labeled(data, target)
+    X, y = labeled(data, target, text_of(fitted))
     X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
-    scores = score_facts(y, fitted.predict(X), fitted.classes_)
+    M = costs_of(costs, fitted.classes_)
+    predicted = decided(fitted, X, M)
+    scores = score_facts(y, predicted, fitted.classes_)
     title = f"accuracy {scores['accuracy']:.4f}, mean F1 {scores['macro F1']:.4f} on {len(y)} rows"
+    if M is not None:
+        at, found = (np.searchsorted(fitted.classes_, labels) for labels in (y, predicted))
+        scores["mean cost"] = float(M[at, found].mean())
+        title += f", mean cost {scores['mean cost']:.4g}"
     table = table_of(title, "class", "precision", "recall", "F1", "rows")
     for c in scores["table"]:
         table.add_row(escape(c["class"]), *(f"{c[k]:.3f}" for k in ("precision", "recall", "F1")), str(c["rows"]))
@@ -139,7 +232,7 @@ def report(
 
     check_folder(to)
     fitted = load(model)
-    X, y = labeled(data, target)
+    X, y = labeled(data, target, text_of(fitted))
     X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
     with err.status("writing the report"):
         write_report(fitted, X, y, to, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
@@ -162,7 +255,7 @@ def explain(
     if picture is not None:
         check_folder(picture)
     fitted = load(model)
-    Z = fitted.encode(columns_of(fitted, read(data).X, data))
+    Z = fitted.encode(columns_of(fitted, rows_of(data, text=text_of(fitted)).X, data))
     names = [str(c) for c in fitted.classes_]
     features = [str(f) for f in fitted.feature_names_out_]
     facts = sensitivity_facts(fitted.machine_, Z, features, names, 0, shown=top)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import sys
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,17 +18,49 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..files.readers import read
+from ..auto.columns import KINDS
+from ..files.readers import LabeledRows, ReadError, read
+from ..fitting.parameters import nearest
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
-Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, svmlight (.svm) or NPZ file")]
+Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, svmlight (.svm) or NPZ file, or - for standard input")]
 ModelFile = Annotated[Path, typer.Argument(help="model written by `polymargin fit`")]
 Target = Annotated[str, typer.Option("--target", "-t", help="column of the labels")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of a table")]
 Seed = Annotated[int, typer.Option(help="seed of samples and folds", min=0)]
 TimeLimit = Annotated[float | None, typer.Option(help="seconds for everything", min=0.1)]
+Drop = Annotated[list[str] | None, typer.Option(help="column to leave out (repeat for more)")]
+Only = Annotated[list[str] | None, typer.Option(help="column to use; others are left out (repeat for more)")]
+As = Annotated[list[str] | None, typer.Option("--as", help=f"kind of a column: COLUMN={'|'.join(KINDS)} (repeat)")]
+Jobs = Annotated[int | None, typer.Option("--n-jobs", help="threads; all cores if not given")]
+SHOWN_COLUMNS = 40
+
+
+@dataclass
+class Columns:
+    """What --drop, --only and --as say."""
+
+    drop: list[str]
+    only: list[str]
+    kinds: dict[str, str]
+
+    @classmethod
+    def of(cls, drop: list[str] | None, only: list[str] | None, kinds: list[str] | None) -> Columns:
+        return cls(drop or [], only or [], wishes_of(kinds))
+
+    def read_as_text(self) -> list[str]:
+        return [name for name, kind in self.kinds.items() if kind != "number"]
+
+    def wishes(self) -> dict[str, str] | None:
+        """For AutoSVC; ignored columns are dropped, so that files to be predicted need not have them."""
+        return {n: k for n, k in self.kinds.items() if k != "ignore"} or None
+
+    def words(self) -> list[str]:
+        """The options again."""
+        found = [("--drop", n) for n in self.drop] + [("--only", n) for n in self.only]
+        return [w for pair in [*found, *(("--as", f"{n}={k}") for n, k in self.kinds.items())] for w in pair]
 
 
 class Refusal(Exception):
@@ -53,12 +90,29 @@ def _plain(value: Any) -> Any:
 def table_of(title: str, *columns: str) -> Table:
     table = Table(title=escape(title))
     for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k == 0 else "right", overflow="fold", no_wrap=k == 0)
+        words = k == 0 or column in ("used as", "remark")
+        table.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=k == 0)
     return table
 
 
-def labeled(path: Path, target: str | None) -> tuple[Any, np.ndarray]:
-    rows = read(path, target)
+def rows_of(path: Path, target: str | None = None, text: Collection[str] = ()) -> LabeledRows:
+    """The rows of a file, or of standard input."""
+    if str(path) != "-":
+        return read(path, target, text)
+    content = sys.stdin.buffer.read()
+    lines = content.splitlines() or [b""]
+    kind = "svm" if re.fullmatch(rb"\S+(\s+\d+:\S+)+\s*(#.*)?", lines[0]) else "csv"
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / f"input.{kind}"
+        copy.write_bytes(content)
+        try:
+            return read(copy, target, text)
+        except ReadError as error:
+            raise ReadError(str(error).replace(str(copy), "standard input")) from None
+
+
+def labeled(path: Path, target: str | None, text: Collection[str] = ()) -> tuple[Any, np.ndarray]:
+    rows = rows_of(path, target, text)
     if rows.y is None:
         raise Refusal(f"{path}: expected labels, got none; name their column with --target")
     classes, counts = np.unique(rows.y, return_counts=True)
@@ -75,20 +129,51 @@ def labeled(path: Path, target: str | None) -> tuple[Any, np.ndarray]:
     return rows.X, rows.y
 
 
-def without_counters(X: Any, path: Path) -> Any:
-    """A table without columns that count its rows from 0 or 1: in a sorted file they would give the class away."""
-    if not hasattr(X, "columns") or len(X) < 10:
+def wishes_of(asked: list[str] | None) -> dict[str, str]:
+    """Kinds of columns from words such as zip=category."""
+    found = {}
+    for words in asked or []:
+        name, equals, kind = words.rpartition("=")
+        if not equals or kind not in KINDS:
+            raise Refusal(f"expected --as to be COLUMN={'|'.join(KINDS)}, got {words!r}")
+        found[name] = kind
+    return found
+
+
+def columns_asked(X: Any, path: Path, choice: Columns) -> Any:
+    """The columns that --drop and --only leave."""
+    named = [*choice.drop, *choice.only, *choice.kinds]
+    if named and not hasattr(X, "columns"):
+        raise Refusal(f"{path}: expected a table with column names for --drop, --only and --as, got rows without them")
+    for name in named:
+        if name not in X.columns:
+            raise Refusal(f"{path}: expected a column {name!r}, got none{nearest(name, map(str, X.columns))}")
+    ignored = {*choice.drop, *(name for name, kind in choice.kinds.items() if kind == "ignore")}
+    if not named:
         return X
-    rows = np.arange(len(X))
-    numbers = [n for n in X.columns if X[n].dtype.kind in "iuf"]
-    counters = [n for n in numbers if np.array_equal(X[n], rows) or np.array_equal(X[n], rows + 1)]
-    if counters and len(counters) < X.shape[1]:
-        shown = ", ".join(map(repr, counters))
-        err.print(
-            f"[yellow]polymargin:[/] {escape(f'{path}: left out {shown}, which only counts the rows')}", soft_wrap=True
-        )
-        return X.drop(columns=counters)
-    return X
+    kept = [name for name in X.columns if name not in ignored and (not choice.only or name in choice.only)]
+    if not kept:
+        raise Refusal(f"{path}: expected columns to be left after --drop and --only, got none")
+    return X[kept]
+
+
+def tell_left_out(path: Path, columns: list[dict[str, Any]]) -> None:
+    for column in columns:
+        if column["used_as"] == "left out":
+            text = f"{path}: left out {column['name']!r}: {column['reason']}"
+            err.print(f"[yellow]polymargin:[/] {escape(text)}", soft_wrap=True)
+
+
+def table_of_columns(columns: list[dict[str, Any]]) -> Table:
+    """Used as what, left out why, missing how many; of many columns of one kind without remarks, the first."""
+    table = table_of(f"{len(columns)} columns", "column", "used as", "features", "empty", "remark")
+    shown = [c for c in columns if c["reason"] or c["used_as"] != "number"] if len(columns) > SHOWN_COLUMNS else columns
+    for c in shown[:SHOWN_COLUMNS]:
+        empty = str(c["missing"]) if c["missing"] else ""
+        table.add_row(escape(c["name"]), c["used_as"], str(c["features"] or ""), empty, escape(c["reason"]))
+    if len(columns) > len(shown[:SHOWN_COLUMNS]):
+        table.add_row(f"... {len(columns) - len(shown[:SHOWN_COLUMNS])} more", "", "", "", "")
+    return table
 
 
 def load(path: Path) -> Any:
@@ -106,6 +191,8 @@ def columns_of(model: Any, X: Any, path: Path) -> Any:
     """The model's own columns, in its order; others, such as the target, are ignored."""
     names = getattr(model, "feature_names_in_", None)
     if hasattr(X, "columns") and names is not None:
+        unused = [c["name"] for c in model.columns_ if c["used_as"] == "left out"]
+        X = X.assign(**{n: None for n in unused if n not in X.columns})
         missing = [n for n in names if n not in X.columns]
         if missing:
             shown = ", ".join(repr(n) for n in missing[:5]) + (", ..." if len(missing) > 5 else "")
@@ -128,6 +215,13 @@ def columns_of(model: Any, X: Any, path: Path) -> Any:
     return X
 
 
+def text_of(model: Any) -> list[str]:
+    """Columns that the model reads from text: pandas would take 1.396 for a number where it means 1396."""
+    encoder = model.encoder_
+    kinds = zip(model.columns_, encoder.formats_, strict=False)
+    return [c["name"] for c, form in kinds if form or c["used_as"] in ("category", "text")]
+
+
 def labels_of(model: Any, y: np.ndarray, path: Path) -> np.ndarray:
     """Labels in the model's type: 1 in one file may be "1" in another."""
     classes = model.classes_
@@ -148,6 +242,8 @@ def labels_of(model: Any, y: np.ndarray, path: Path) -> np.ndarray:
 
 def check_folder(path: Path) -> None:
     """Refuse before doing the work, not after."""
+    if str(path) == "-":
+        return
     if path.is_dir():
         raise Refusal(f"expected a file name for --out, got the folder {path}; add a name")
     if path.exists() and not path.is_file():

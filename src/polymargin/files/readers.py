@@ -6,32 +6,28 @@ with the line or column it is in.
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
 import math
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..fitting.parameters import nearest
+from .dialects import NUMBER_FORMATS, date_format, number_format, reader
+from .text_files import PACKED, ReadError, check_lines, encoding_of, is_number, opened
+
+__all__ = ["LabeledRows", "ReadError", "read"]
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
 NUMBERS = 0.9  # a column with at least this share of numbers is meant to hold only numbers
-SEPARATORS = ",;\t"
 DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
 # A compressed file may decompress to this many bytes, or to this many times its size if that is more.
 UNFOLDED, RATIO = 1 << 26, 200
 FEATURES = 1 << 25  # of svmlight rows, or as many as the file has bytes
 ISO_DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"
-
-
-class ReadError(ValueError):
-    """A file that cannot be used: what was expected, what came instead, and where."""
 
 
 class LabeledRows(NamedTuple):
@@ -41,17 +37,20 @@ class LabeledRows(NamedTuple):
     y: np.ndarray | None
 
 
-def read(path: str | Path, target: str | None = None) -> LabeledRows:
+def read(path: str | Path, target: str | None = None, text: Collection[str] = ()) -> LabeledRows:
     """Rows of a file; the end of its name tells its format.
 
     Parameters
     ----------
     path : str or Path
         .csv, .tsv or .txt (one header line; separated by commas, semicolons or tabs, with the last two also with
-        decimal commas; columns of ISO dates become dates; a first column without a name is left out), .parquet or .pq,
+        decimal commas; columns of ISO dates become dates, other dates and numbers stay text, which AutoSVC reads; a
+        first column without a name is left out; UTF-8, UTF-16 or Windows-1252, which is Latin-1), .parquet or .pq,
         .svm, .svmlight or .libsvm, .npz (arrays X and y, or X_train and y_train). Text files may end in .gz or .bz2.
     target : str, default=None
         Column of the labels. svmlight and NPZ files have their own. None: no labels are looked for in a table.
+    text : collection of str, default=()
+        Columns of text files whose cells are to stay as they are written.
 
     Returns
     -------
@@ -75,11 +74,11 @@ def read(path: str | Path, target: str | None = None) -> LabeledRows:
             f"{path}: expected a name that ends in {', '.join(READERS)}, got {kind or 'no ending'!r}; "
             f"rename or convert the file"
         )
-    reader, expected, advice = READERS[kind]
+    load, expected, advice = READERS[kind]
     try:
         if path.suffix.lower() in PACKED:
             _check_unfolded(path)
-        return reader(path, target)
+        return load(path, target, text)
     except ReadError:
         raise
     except ImportError as error:
@@ -90,10 +89,6 @@ def read(path: str | Path, target: str | None = None) -> LabeledRows:
         raise ReadError(
             f"{path}: expected {expected}, got something else or a broken one ({_first_line(error)}); {advice}"
         ) from error
-
-
-def _text(path: Path) -> Any:
-    return PACKED.get(path.suffix.lower(), open)(path, "rt", encoding="utf-8-sig", newline="")
 
 
 def _check_unfolded(path: Path) -> None:
@@ -113,28 +108,30 @@ def _check_proportion(path: Path, size: int) -> None:
         )
 
 
-def _read_csv(path: Path, target: str | None) -> LabeledRows:
+def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledRows:
     import pandas as pd
 
+    encoding = encoding_of(path)
     try:
-        separator, names, n_lines = _check_lines(path)
-    except UnicodeDecodeError as error:
+        separator, names, n_lines = check_lines(path, encoding)
+    except UnicodeError as error:
         raise ReadError(
-            f"{path}: expected UTF-8 text, got byte {error.object[error.start]:#04x} at position {error.start}; "
-            f"save the file as UTF-8"
+            f"{path}: expected text in UTF-8, UTF-16 or Windows-1252 (Latin-1), got bytes that are none of them "
+            f"({error}); save the file as UTF-8"
         ) from None
+    if encoding == "cp1252":
+        warnings.warn(f"{path}: not UTF-8; read as Windows-1252 (Latin-1)", stacklevel=4)
     if n_lines == 0:
         raise ReadError(f"{path}: expected rows below the header line, got none")
     frame = pd.read_csv(
-        path, sep=separator, encoding="utf-8-sig", na_values=list(MISSING), keep_default_na=False, low_memory=False,
-        skip_blank_lines=True,
+        path, sep=separator, encoding=encoding, na_values=list(MISSING), keep_default_na=False, low_memory=False,
+        skip_blank_lines=True, names=names, header=0, index_col=False, dtype={n: str for n in names if n in text},
     )  # fmt: skip
-    frame.columns = names
     if not names[0]:
         warnings.warn(f"{path}: the first column has no name; it is taken for row numbers and left out", stacklevel=4)
         frame = frame.drop(columns="")
     for name in frame.columns:
-        if name != target and not pd.api.types.is_numeric_dtype(frame[name]):
+        if name != target and name not in text and not pd.api.types.is_numeric_dtype(frame[name]):
             frame[name] = _typed(frame[name], decimal_commas=separator != ",")
     return _split(path, frame, target, header=True)
 
@@ -155,75 +152,7 @@ def _typed(column: Any, *, decimal_commas: bool) -> Any:
     return column
 
 
-def _check_lines(path: Path) -> tuple[str, list[str], int]:
-    """Separator, column names and number of rows; every row must have as many fields as there are names.
-
-    pandas silently pads short rows, so a file that lost a comma would train on shifted columns.
-    """
-    with _text(path) as file:
-        head = file.readline()
-        separator = max(SEPARATORS, key=head.count)
-    with _text(path) as file:
-        lines = csv.reader(file, delimiter=separator, strict=True)
-        names, n_lines = None, 0
-        for fields in _fields(path, lines):
-            if not fields:
-                continue
-            if names is None:
-                names = [name.strip() for name in fields]
-                _check_names(path, names)
-                continue
-            n_lines += 1
-            if len(fields) != len(names):
-                raise ReadError(
-                    f"{path}, line {lines.line_num}: expected {len(names)} fields as in the header, got "
-                    f"{len(fields)}; look for a missing or an extra {_spoken(separator)}, or an open quote"
-                )
-    if names is None:
-        raise ReadError(f"{path}: expected a header line, got only blank lines")
-    return separator, names, n_lines
-
-
-def _fields(path: Path, lines: Any) -> Iterator[list[str]]:
-    """The rows of a CSV file; a quote that is not closed swallows the lines below it."""
-    line = 1
-    try:
-        for fields in lines:
-            yield fields
-            line = lines.line_num + 1
-    except csv.Error as error:
-        what = 'a quote (") that is never closed' if "end of data" in str(error) else str(error)
-        raise ReadError(f"{path}, line {line}: expected fields, got {what}; correct the line") from None
-
-
-def _spoken(separator: str) -> str:
-    return {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
-
-
-def _check_names(path: Path, names: list[str]) -> None:
-    seen = set()
-    for k, name in enumerate(names):
-        if not name and (k > 0 or len(names) == 1):  # tables are often written with their row numbers in front
-            raise ReadError(f"{path}: expected a name for every column, got none for column {k + 1}; add one")
-        if name in seen:
-            raise ReadError(f"{path}: expected different column names, got {name!r} twice; rename one")
-        seen.add(name)
-    if all(_is_number(name) for name in names):
-        raise ReadError(
-            f"{path}: expected column names in the first line, got only numbers ({', '.join(names[:3])}...); "
-            f"add a header line"
-        )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _read_parquet(path: Path, target: str | None) -> LabeledRows:
+def _read_parquet(path: Path, target: str | None, text: Collection[str]) -> LabeledRows:
     import pandas as pd
     import pyarrow.parquet
 
@@ -250,7 +179,7 @@ def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> Label
             f"{path}: expected the target column {target!r}, got the columns {shown}"
             + (nearest(target, frame.columns) or "; name the one with the labels (--target)")
         )
-    y = frame[target]
+    y = _stripped(frame[target])
     missing = np.flatnonzero(y.isna().to_numpy())
     if len(missing):
         raise ReadError(
@@ -261,6 +190,15 @@ def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> Label
         raise ReadError(f"{path}: expected columns beside the target {target!r}, got none")
     labels = _whole(y.to_numpy())
     return LabeledRows(frame.drop(columns=target), labels.astype(str) if labels.dtype == object else labels)
+
+
+def _stripped(labels: Any) -> Any:
+    """Labels without blanks around them, which nobody sees."""
+    import pandas as pd
+
+    if not (pd.api.types.is_object_dtype(labels.dtype) or pd.api.types.is_string_dtype(labels.dtype)):
+        return labels
+    return labels.astype(object).map(lambda v: (v.strip() or None) if isinstance(v, str) else v)
 
 
 def _whole(labels: np.ndarray) -> np.ndarray:
@@ -274,17 +212,31 @@ def _check_numbers(path: Path, name: str, column: Any, header: bool) -> None:
     """A column of numbers with a few words in it has typos, which a categorical column would hide."""
     import pandas as pd
 
-    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
+    if pd.api.types.is_numeric_dtype(column):
+        infinite = np.flatnonzero(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)))
+        if len(infinite):
+            raise ReadError(
+                f"{path}, {_where(infinite[0], header)}: expected a finite number in column {name!r}, got "
+                f"{column.iloc[infinite[0]]} ({len(infinite)} such rows); correct it, or leave the cell empty"
+            )
         return
-    present = column.notna().to_numpy()
-    values = column.astype(object).to_numpy()
-    text = [isinstance(v, str) for v in values]
-    numbers = pd.to_numeric(column, errors="coerce").notna().to_numpy()
-    bad = np.flatnonzero(present & ~numbers & np.asarray(text))
-    if len(bad) and numbers.sum() >= NUMBERS * present.sum() and numbers.sum() > len(bad):
+    codes, known = pd.factorize(column)
+    if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
+        return
+    cells = np.array([v.strip() if isinstance(v, str) else "" for v in known], dtype=object)
+    words = np.array([isinstance(v, str) for v in known], dtype=bool)
+    if not words.any() or number_format(cells) or date_format(cells):
+        return
+    numbers = min(
+        (np.where(words, np.isnan(reader(form)(cells)), False) for form in NUMBER_FORMATS), key=lambda w: w.sum()
+    )
+    wrong, present = np.append(numbers, False)[codes], codes >= 0
+    n_right = int((present & ~wrong).sum())
+    if wrong.any() and n_right >= NUMBERS * present.sum() and n_right > wrong.sum():
+        first = int(np.flatnonzero(wrong)[0])
         raise ReadError(
-            f"{path}, {_where(bad[0], header)}: expected a number in column {name!r} as in {numbers.sum()} other rows, "
-            f"got {values[bad[0]]!r}; correct it, or leave the cell empty"
+            f"{path}, {_where(first, header)}: expected a number in column {name!r} as in {n_right} other rows, "
+            f"got {column.iloc[first]!r}; correct it, or leave the cell empty"
         )
 
 
@@ -293,7 +245,7 @@ def _where(row: int, header: bool) -> str:
     return f"line {row + 2}" if header else f"row {row + 1}"
 
 
-def _read_svmlight(path: Path, target: str | None) -> LabeledRows:
+def _read_svmlight(path: Path, target: str | None, text: Collection[str]) -> LabeledRows:
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -313,19 +265,19 @@ def _read_svmlight(path: Path, target: str | None) -> LabeledRows:
 
 def _bad_svmlight_line(path: Path) -> str:
     try:
-        with _text(path) as file:
+        with opened(path) as file:
             for number, line in enumerate(file, 1):
                 fields = line.split("#")[0].split()
                 pairs = [f.split(":") for f in fields[1:] if not f.startswith("qid:")]
-                good = all(len(p) == 2 and p[0].isdigit() and _is_number(p[1]) for p in pairs)
-                if fields and not (good and all(_is_number(t) for t in fields[0].split(","))):
+                good = all(len(p) == 2 and p[0].isdigit() and is_number(p[1]) for p in pairs)
+                if fields and not (good and all(is_number(t) for t in fields[0].split(","))):
                     return f", line {number}"
     except UnicodeDecodeError:
         pass
     return ""
 
 
-def _read_npz(path: Path, target: str | None) -> LabeledRows:
+def _read_npz(path: Path, target: str | None, text: Collection[str]) -> LabeledRows:
     with zipfile.ZipFile(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
         X = next((_array(path, archive, k) for k in ("X", "X_train", "data") if k in names), None)
@@ -362,7 +314,6 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 READERS = {  # by the end of the name: the reader, what it expects, and what to do about any other file
     **dict.fromkeys((".csv", ".tsv", ".txt"), (_read_csv, "a readable text file", "write it again")),
     **dict.fromkeys((".parquet", ".pq"), (_read_parquet, "a Parquet file", "write it again")),

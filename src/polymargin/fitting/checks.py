@@ -71,6 +71,11 @@ def converted(estimator: Any, X: Any, y: Any, fit: bool, precomputed: bool) -> t
         check_labels(y)
         X, y = validate_data(estimator, X, y, **how)
     except ValueError as error:
+        if "could not convert string to float" in str(error):
+            raise ValueError(
+                f"expected X to hold numbers, got words ({error}); use AutoSVC, which reads tables with words, or "
+                f"encode them first, for example with make_pipeline(OneHotEncoder(), ...)"
+            ) from None
         if "Input X contains" not in str(error):
             raise
         found = str(error).splitlines()[0].removeprefix("Input X contains ").rstrip(".")
@@ -123,8 +128,8 @@ def check_classes(y: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
     if len(classes) < 2:
         lost = " after rows of weight zero were removed" if len(rows) < len(y) else ""
         raise ValueError(
-            f"expected y to hold at least 2 classes, got 1 class ({classes[0]!r}) in n_samples={len(rows)} rows{lost}; "
-            f"add rows of another class"
+            f"expected y to hold at least 2 classes, got 1 class ({classes.tolist()[0]!r}) in n_samples={len(rows)} "
+            f"rows{lost}; add rows of another class"
         )
     return classes, index.astype(np.int64)
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+OUTWEIGHED = 100  # a column this much larger than the usual one decides alone: in squares, 10,000 times
+
 
 def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every column, where a row of weight 2 counts as two rows.
@@ -78,7 +80,7 @@ def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None, name: str, stacklevel: int) -> None:
-    """Warn when one column outweighs the usual one by more than 1000 in any distance or dot product.
+    """Warn when one column outweighs the usual one by more than 100 in any distance or dot product.
 
     Columns of two values are left out: a rare flag is small without being badly scaled. So is a rare word, which is why
     sparse columns are compared by their largest value.
@@ -113,6 +115,6 @@ def warn_if_badly_scaled(X: Any, variance: np.ndarray, gammas: np.ndarray | None
 
 def outweighed(scale: np.ndarray) -> bool:
     scale = scale[scale > 0]
-    if len(scale) < 2 or scale.max() <= 1000 * scale.min():
+    if len(scale) < 2 or scale.max() <= OUTWEIGHED * scale.min():
         return False
-    return bool(scale.max() > 1000 * np.median(scale))
+    return bool(scale.max() > OUTWEIGHED * np.median(scale))

@@ -139,10 +139,13 @@ def transform(graph: Graph, step: Any, x: str) -> str:
 def encode(graph: Graph, encoder: ColumnEncoder, x: str) -> str:
     """ColumnEncoder for columns that are all numbers: gaps to medians, scales, and where the gaps were."""
     op, constant = graph.op, graph.constant
-    if len(encoder.numeric_) < encoder.n_features_in_:
+    if len(encoder.numeric_) + len(encoder.left_out_) < encoder.n_features_in_ or any(encoder.formats_):
         raise ValueError(
-            "to_onnx: expected columns of numbers only, got columns of words; turn them into numbers before fit"
+            "to_onnx: expected columns of numbers only, got columns of words, dates or text; turn them into numbers "
+            "before fit"
         )
+    if len(encoder.left_out_):
+        x = op("Gather", x, constant(encoder.numeric_, np.int64), axis=1)
     empty = op("IsNaN", x)
     numbers = op("Where", empty, constant(encoder.median_), x)
     numbers = op("Div", op("Sub", numbers, constant(encoder.mean_)), constant(encoder.scale_))

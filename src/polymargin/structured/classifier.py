@@ -16,6 +16,7 @@ from ..files.records import NAMES, stored
 from ..fitting.checks import check_rows, check_sample_weight
 from ..fitting.examples import Table, table_of
 from ..fitting.frame import Frame
+from ..fitting.hints import NoProbabilities
 from ..fitting.limits import Limits
 from ..fitting.parameters import NONE, POSITIVE, RUN, Array, Name, check_parameters
 from ..fitting.progress import CallbackSupportMixin, with_callbacks
@@ -40,7 +41,7 @@ LINEAR = kernels.record("linear", None, 1, 0.0)
 
 
 @stored({**CONSTRAINTS, "joint_map": (NONE,)}, STRUCTURED, NAMES)
-class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     r"""Linear structured support vector machine: a loss of its own for every pair of classes.
 
     With the scores :math:`f_c(x) = \langle w_c, x \rangle + b_c` and the loss :math:`\Delta(y, c)` of predicting c for

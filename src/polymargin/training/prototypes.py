@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core, kernels
 from ..files.model_file import save_model
 from ..fitting.checks import check_rows
+from ..fitting.hints import NoProbabilities
 from ..fitting.progress import CALLER
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments, warn_if_badly_scaled
@@ -41,7 +42,7 @@ ENOUGH, OVERLAP_ROWS, OVERLAP_VALUES, OVERLAP = 200, 1000, 1 << 20, 0.15
 BLOCK = 4096  # rows copied at a time
 
 
-class PrototypeClassifier(ClassifierMixin, BaseEstimator):
+class PrototypeClassifier(NoProbabilities, ClassifierMixin, BaseEstimator):
     """Scores and predictions of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs` and a `fit`."""
 
     def _set_prototypes(self, X: Any, rows: np.ndarray, y: np.ndarray, found: Coefficients) -> None:

@@ -1,0 +1,81 @@
+"""What a careful person would remark about rows and labels before trusting a score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .cells import Words
+from .columns import Table
+
+TINY = 2  # rows of a class that cannot be both learned and tested
+UNEVEN = 0.9  # share of the largest class from which accuracy says little
+GROUPS = 10  # groups of rows, at least, that share a value of a column,
+ROWS_OF_GROUP = 20  # with at most this many rows each on average,
+PURE = 0.95  # and this share of which have one class only
+NAMED = 5  # classes that a remark names
+
+
+def on_classes(index: np.ndarray, classes: np.ndarray) -> list[str]:
+    """Classes with one or two rows; one class that has almost all rows."""
+    counts = np.bincount(index, minlength=len(classes))
+    said = []
+    tiny = classes[counts <= TINY]
+    if len(tiny):
+        few = "has one or two rows" if len(tiny) == 1 else "have one or two rows each"
+        said.append(f"{named(tiny)} {few}: too few to be learned and tested; add rows, or merge classes.")
+    if counts.max() > UNEVEN * len(index):
+        share = 100 * counts.max() / len(index)
+        said.append(
+            f"{share:.1f} % of the rows are {str(classes[counts.argmax()])!r}, and as much accuracy needs no model: "
+            f"look at each class by itself, and try class_weight='balanced' (--balanced)."
+        )
+    return said
+
+
+def on_groups(X: Any, index: np.ndarray, classes: np.ndarray) -> list[str]:
+    """Columns whose values bind rows of one class together: folds that share them are easier than new rows."""
+    if not isinstance(X, Table):
+        return []
+    said, n = [], len(index)
+    for column, values in zip(X.plan, X.columns, strict=True):
+        if values is None or column.used_as == "date":
+            continue
+        codes = values.codes if isinstance(values, Words) else _codes(values)
+        if codes is None or (codes < 0).any():
+            continue
+        used, group, size = np.unique(codes, return_inverse=True, return_counts=True)
+        if len(used) < max(GROUPS, n / ROWS_OF_GROUP) or len(used) > n / 2:
+            continue
+        table = np.zeros((len(used), len(classes)))
+        np.add.at(table, (group, index), 1)
+        several = size > 1
+        # Groups drawn at random are pure with the probability that all of their rows are of the largest class.
+        chance = np.mean((np.bincount(index).max() / n) ** (size[several] - 1)) if several.any() else 1.0
+        if several.sum() >= GROUPS and np.mean(table.max(axis=1)[several] == size[several]) >= PURE > chance + 0.2:
+            said.append(
+                f"rows with the same {column.name!r} have the same class in {len(used)} groups: scores are too good "
+                f"for new groups unless rows that share it stay on one side of a split."
+            )
+    return said
+
+
+def _codes(values: np.ndarray) -> np.ndarray | None:
+    if np.isnan(values).any() or np.any(values != np.round(values)):
+        return None
+    return np.unique(values, return_inverse=True)[1]
+
+
+def on_predictions(predicted: np.ndarray, classes: np.ndarray, index: np.ndarray) -> list[str]:
+    """Classes that the model never predicts, although rows of them are among those that it learned from."""
+    never = classes[np.setdiff1d(index, np.searchsorted(classes, predicted))]
+    if not len(never):
+        return []
+    verb = "is" if len(never) == 1 else "are"
+    return [f"{named(never)} {verb} never predicted, not even in training; try class_weight='balanced' (--balanced)."]
+
+
+def named(classes: np.ndarray) -> str:
+    shown = ", ".join(repr(str(c)) for c in classes[:NAMED]) + (", ..." if len(classes) > NAMED else "")
+    return f"class {shown}" if len(classes) == 1 else f"{len(classes)} classes ({shown})"

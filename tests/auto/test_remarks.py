@@ -1,0 +1,81 @@
+"""Remarks on classes and groups, hints for users of SVC, and splits that keep groups together."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+
+from polymargin import AutoSVC, JointSVC, PairwiseSVC, load_model, save_model
+from polymargin.auto import grid
+from polymargin.auto.remarks import on_classes, on_groups, on_predictions
+from polymargin.auto.tables import planned
+
+
+def test_rare_and_uneven_classes():
+    rare = on_classes(np.repeat([0, 1, 2], [40, 30, 1]), np.array(["a", "b", "c"]))
+    assert len(rare) == 1 and rare[0].startswith("class 'c' has one or two rows")
+    uneven = on_classes(np.repeat([0, 1], [95, 5]), np.array(["no", "yes"]))
+    assert len(uneven) == 1 and "95.0 % of the rows are 'no'" in uneven[0]
+    assert not on_classes(np.repeat([0, 1], [50, 40]), np.arange(2))
+    index = np.arange(3)
+    assert "class '2' is never predicted" in on_predictions(np.array([0, 1, 1]), np.arange(3), index)[0]
+    assert not on_predictions(np.arange(3), np.arange(3), index)
+
+
+def test_groups_of_one_class(rng):
+    patient, index = np.repeat(np.arange(40), 5), np.repeat(np.arange(40) % 2, 5)
+    table = planned(pd.DataFrame({"patient": patient, "ward": rng.integers(0, 30, 200), "a": rng.normal(size=200)}))
+    said = on_groups(table, index, np.arange(2))
+    assert len(said) == 1 and "rows with the same 'patient' have the same class in 40 groups" in said[0]
+
+
+def test_groups_stay_together(rng, monkeypatch):
+    seen = []
+    search = grid.KernelSearchCV
+    monkeypatch.setattr(grid, "KernelSearchCV", lambda *a, **k: seen.append(k["cv"]) or search(*a, **k))
+    groups, y = np.repeat(np.arange(20), 4), np.repeat(np.arange(20) % 2, 4)
+    model = AutoSVC(C=1.0, gamma=0.5).fit(rng.normal(size=(80, 2)) + y[:, None], y, groups=groups)
+    assert seen and all(not set(groups[a]) & set(groups[b]) for cv in seen for a, b in cv)
+    assert model.cv_score_ is not None
+    with pytest.raises(ValueError, match="expected groups to hold at least 2 different values"):
+        AutoSVC().fit(rng.normal(size=(8, 2)), np.arange(8) % 2, groups=np.ones(8))
+
+
+def test_a_table_with_everything_survives_a_file(rng, tmp_path):
+    n = 60
+    y = np.arange(n) % 2
+    X = pd.DataFrame(
+        {
+            "price": [f"{v:,.2f} €".translate(str.maketrans(",.", ".,")) for v in 2000 * y + 900 * rng.random(n)],
+            "day": [
+                f"{d:02d}.0{1 + m}.2024" for d, m in zip(rng.integers(1, 29, n), rng.integers(0, 9, n), strict=True)
+            ],
+            "word": rng.choice(["u", "v"], n),
+            "id": np.arange(n),
+        }
+    )
+    model = AutoSVC(C=1.0, gamma=0.1, calibrate=False, columns={"word": "category"}).fit(X, y)
+    save_model(model, tmp_path / "m.pm")
+    again = load_model(tmp_path / "m.pm")
+    assert again.columns_ == model.columns_ and again.columns_[3]["used_as"] == "left out"
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_hints_for_users_of_svc():
+    for estimator in (PairwiseSVC, JointSVC):
+        with pytest.raises(TypeError, match="has no parameter probability: use AutoSVC.*CalibratedClassifierCV"):
+            estimator(probability=True)
+        with pytest.raises(TypeError, match='has no parameter cache_size: memory="512MB"'):
+            estimator(cache_size=200)
+        assert not hasattr(estimator(), "predict_proba")
+        with pytest.raises(AttributeError, match="has no predict_proba: use AutoSVC"):
+            estimator().predict_proba  # noqa: B018
+    with pytest.raises(TypeError, match="predict_proba is always there"):
+        AutoSVC(probability=True)
+    with pytest.raises(ValueError, match="expected X to hold numbers, got words.*AutoSVC"):
+        PairwiseSVC().fit([["a", "b"], ["c", "d"]], [0, 1])
+    with pytest.raises(ValueError, match=r"got 1 class \(1\)"):
+        PairwiseSVC().fit(np.eye(3), [1, 1, 1])
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(UserWarning, match="Column 12 of X is 388 times larger in scale"):
+        PairwiseSVC().fit(X, y)

@@ -1,0 +1,72 @@
+"""Numbers and dates in text: what a column can mean, and what is assumed where it can mean two things."""
+
+import numpy as np
+import pytest
+
+from polymargin.files.dialects import date_format, number_format, reader
+
+NUMBERS = {
+    "German": (["-1.396,58", "12,5", "7"], [-1396.58, 12.5, 7], "decimal comma"),
+    "dollars": (["$1,234.00", "($5.50)", "-$3"], [1234, -5.5, -3], "thousands marks left out, currency signs left out"),
+    "percent": (["12.5%", "3 %"], [12.5, 3], "percent signs left out"),
+    "French": (["1\u202f234,5 €", "−5,0 €"], [1234.5, -5], "decimal comma, currency signs left out"),
+    "Swiss": (["1’234.50", "CHF 3"], [1234.5, 3], "thousands marks left out, currency signs left out"),
+    "Indian prices": (["₹12", "INR 7.25"], [12, 7.25], "currency signs left out"),
+    "powers": (["1e5", "2.5E-1"], [1e5, 0.25], ""),
+    "either": (["1,234", "2,345"], [1234, 2345], "',' taken for the thousands mark"),
+}
+
+
+def cells(*text):
+    return np.array(text, dtype=object)
+
+
+@pytest.mark.parametrize("text, values, said", NUMBERS.values(), ids=NUMBERS)
+def test_numbers(text, values, said):
+    found = number_format(cells(*text))
+    assert found.doubt == said
+    np.testing.assert_allclose(reader(found.name)(cells(*text)), values)
+
+
+def test_another_column_settles_what_a_comma_means():
+    found = number_format(cells("1,234", "2,345"), prefer="number: 1.234,5")
+    assert found.doubt == "',' taken for the decimal mark"
+    np.testing.assert_allclose(reader(found.name)(cells("1,234")), [1.234])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [["N27A2"], ["1.2.3"], ["12,34,5"], ["1,234.5", "1.234,5"], ["5%", "5"], ["-"], ["."], ["12 kg"], ["(5"], []],
+)
+def test_no_numbers(text):
+    assert number_format(cells(*text)) is None
+
+
+DATES = {
+    "ISO": (["2013-09-29", "2014-01-01 10:30"], "2013-09-29", ""),
+    "year first": (["2013/09/29", "2014/12/01"], "2013-09-29", "dates read as year/month/day"),
+    "German": (["01.03.2024", "31.12.2023"], "2024-03-01", "dates read as day.month.year"),
+    "English": (["13/01/2024", "05/06/2024"], "2024-01-13", "dates read as day/month/year"),
+    "American": (["01/13/2024", "05/06/2024"], "2024-01-13", "dates read as month/day/year"),
+    "short": (["3/31/24", "4/1/24"], "2024-03-31", "dates read as month/day/year"),
+    "names": (["1-Mar-2024", "12-Oct-2023"], "2024-03-01", "dates read as day-month-year"),
+    "long": (["March 1, 2024", "May 12, 2023"], "2024-03-01", "dates read as month day, year"),
+    "either": (["01/02/2024", "03/04/2024"], "2024-01-02", "dates read as month/day/year, taken for the month first"),
+}
+
+
+@pytest.mark.parametrize("text, first, said", DATES.values(), ids=DATES)
+def test_dates(text, first, said):
+    found = date_format(cells(*text))
+    assert found.doubt == said
+    assert reader(found.name)(cells(text[0]))[0] == np.datetime64(first, "s").astype(float)
+
+
+def test_another_column_settles_which_comes_first():
+    found = date_format(cells("01/02/2024", "03/04/2024"), prefer="%d.%m.%Y")
+    assert found.name == "date: %d/%m/%Y" and found.doubt.endswith("taken for the day first")
+
+
+@pytest.mark.parametrize("text", [["2021-13-28"], ["hello 3"], ["32.01.2024"], ["1.5"], ["May"], []])
+def test_no_dates(text):
+    assert date_format(cells(*text)) is None
