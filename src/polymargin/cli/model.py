@@ -172,7 +172,7 @@ def explain(
     for f in facts["features"]:
         table.add_row(escape(f["name"]), f"{f['share']:.3f}", escape(names[int(np.argmax(f["per class"]))]))
     if picture is not None:
-        from ..inspection.displays import SensitivityDisplay
+        from ..report.pictures import feature_picture
 
-        SensitivityDisplay.from_estimator(fitted.machine_, Z, feature_names=features).figure_.savefig(picture)
+        feature_picture(facts["features"], names).savefig(picture, dpi=150)
     say(as_json, facts, table)
