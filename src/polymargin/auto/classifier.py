@@ -232,8 +232,11 @@ class AutoSVC(ClassifierMixin, BaseEstimator):
         machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
         F, at, code = quietly(unseen, machine, Z, y, splits, tuning.deadline)
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
-        scores = "values of pairs" if code is not None else "scores"
-        tuning.tell(f"Probabilities: {scores} divided by {self.temperature_:.3g}, fitted on {len(at)} held-out rows.")
+        scores = "scores of the pairs of classes" if code is not None else "class scores"
+        tuning.tell(
+            f"Probabilities: from the {scores}, with a temperature of {self.temperature_:.3g} fitted to "
+            f"{min(len(at), tested)} training rows, each held out in turn."
+        )
 
     # --- use ---
 

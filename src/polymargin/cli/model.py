@@ -135,14 +135,17 @@ def report(
     as_json: Json = False,
 ) -> None:
     """One HTML page: choices, scores, calibration, a picture of the classes, deciding features, hardest rows."""
-    from ..report import write_report
+    from ..report import facts, render, save
 
     check_folder(to)
     fitted = load(model)
     X, y = labeled(data, target)
     X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
     with err.status("writing the report"):
-        write_report(fitted, X, y, to, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
+        found = facts(fitted, X, y, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
+        save(render(found), to)
+    if found["seen"]:
+        err.print(f"[yellow]polymargin:[/] the scores are too good. {escape(found['seen'])}", soft_wrap=True)
     if as_json:
         say(True, {"out": str(to)})
     else:

@@ -39,7 +39,8 @@ def panels(
     """A figure and n axes in it, in rows of nearly equal length: new ones, given ones, or one divided into a grid.
 
     In inches: `size` is that of a panel, `above` what its title takes of it; `margin` what the first panel of each row
-    needs besides, and `head` the whole figure. A layout that measures all texts takes seconds for many panels; images then have fixed places.
+    needs besides, and `head` the whole figure. A layout that measures all texts takes seconds for many panels; many
+    therefore have fixed places.
     """
     plt = pyplot()
     if isinstance(ax, np.ndarray | list | tuple):

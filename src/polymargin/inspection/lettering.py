@@ -16,7 +16,7 @@ import numpy as np
 FEW_NAMES = 40  # classes whose names are written in a picture
 LEADING = 1.25  # a line of text in units of its font size
 GRID = 48  # places across the room of a picture that are tried for a name
-PER_MARK = 10.0  # points that a name would rather move than cover one mark more
+PER_MARK = 20.0  # points that a name would rather move than cover one mark more
 
 
 @cache
