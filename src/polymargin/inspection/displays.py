@@ -175,7 +175,8 @@ class SensitivityDisplay:
         """Draw the maps into new axes, one given axes, or one each."""
         n, d = self.sensitivities.shape
         check_image_shape(self.image_shape, d)
-        self.bars_, self.images_ = [], []
+        self.bars_: list[Any] = []
+        self.images_: list[Any] = []
         if self.image_shape:
             self._draw_images(ax)
             return self

@@ -186,7 +186,9 @@ class EmbeddingDisplay:
         self.axes_ = self._axes(ax, dimensions)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         shown = self.classes if class_names is None else class_names
-        self.points_, self.names_, drawn = [], [[] for _ in self.panels], []
+        self.points_: list[list[Any]] = []
+        self.names_: list[list[Any]] = [[] for _ in self.panels]
+        drawn = []
         for axes, panel in zip(self.axes_, self.panels, strict=True):
             z = np.asarray(panel["z"], dtype=float)
             z = np.column_stack((z, np.zeros((len(z), max(0, dimensions - z.shape[1])))))[:, :dimensions]

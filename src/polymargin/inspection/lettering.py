@@ -110,7 +110,7 @@ def free_places(middles: np.ndarray, boxes: np.ndarray, marks: np.ndarray, room:
     return places
 
 
-def write_names(axes: Any, middles: np.ndarray, names: Sequence[Any], colors: Any, marks: np.ndarray) -> list[Any]:
+def write_names(axes: Any, middles: np.ndarray, names: Iterable[Any], colors: Any, marks: np.ndarray) -> list[Any]:
     """The names at free places with a line to their middles; [] if they do not fit. The view must be final."""
     from matplotlib.patheffects import withStroke
 

@@ -125,7 +125,8 @@ class SupportVectorDisplay:
 
     def plot(self, *, ax: Any = None) -> SupportVectorDisplay:
         """Draw the gallery or the table."""
-        self.images_, self.table_ = [], None
+        self.images_: list[Any] = []
+        self.table_: Any = None
         check_image_shape(self.image_shape, self.rows.shape[1])
         if self.image_shape:
             self._draw_gallery(ax)

@@ -150,7 +150,7 @@ def calibration_facts(P: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict
             groups[-1] = np.concatenate([groups[-1], rows])
         elif len(rows):
             groups.append(rows)
-    bins = [
+    bins: list[dict[str, Any]] = [
         {"said": float(confidence[rows].mean()), "was": float(right[rows].mean()), "rows": len(rows),
          "interval": wilson(float(right[rows].sum()), len(rows))}
         for rows in reversed(groups)

@@ -24,8 +24,8 @@ def feature_picture(features: list[dict[str, Any]], classes: list[str]) -> Figur
     titles = ["all classes", *classes] if 2 < len(classes) <= MOST_CLASSES else ["all classes"]
     names = [f["name"] for f in features]
     display = SensitivityDisplay(shares[: len(titles)], titles, feature_names=names, top=len(names)).plot()
-    for axes in display.axes_:
-        axes.set_xlabel("share of the slopes")
+    for axes in display.axes_:  # one scale, so that panels can be compared
+        axes.set(xlabel="share of the slopes", xlim=(0, 1.05 * max(shares[: len(titles)].max(), 1e-3)))
     return display.figure_
 
 
