@@ -59,7 +59,7 @@ def faults(figure, found):
         told += [
             f"{t.get_text()!r} is on the axes {axes.get_title()!r}"
             for t, box in found
-            if id(t) not in own and overlap(box, around) > SLACK
+            if id(t) not in own and axes.name != "3d" and overlap(box, around) > SLACK
         ]
         told += [
             f"{cell.get_text().get_text()!r} leaves its cell"
