@@ -135,7 +135,7 @@ def test_many_classes_are_neither_shy_nor_sure(seed):
     X = centers[y] + 0.45 * rng.normal(size=(3000, 6))
     y[:2] = 26
     model = AutoSVC(C=4.0, gamma=0.1).fit(X[:1500], y[:1500])
-    assert "Probabilities: values of pairs divided by" in model.explain_choices_[-1]
+    assert "Probabilities: from the scores of the pairs of classes" in model.explain_choices_[-1]
     P, at = model.predict_proba(X[1500:]), y[1500:]
     sure, right = P.max(axis=1), P.argmax(axis=1) == at
     bins = np.minimum((10 * sure).astype(int), 9)
@@ -277,7 +277,7 @@ def test_core_vectors_are_tuned_as_they_will_be_used(monkeypatch):
     _, last = [line for line in model.explain_choices_ if line.startswith("C =")]
     assert "240 rows held out of 1200" in last
     assert all(isinstance(m, PairwiseSVC) and m.loss == "squared_hinge" for m in seen) and len(seen) == 3
-    assert "fitted on" in model.explain_choices_[-1] and model.temperature_ != 1
+    assert "fitted to" in model.explain_choices_[-1] and model.temperature_ != 1
     assert model.score(X[1200:], y[1200:]) > 0.92
     assert model.machine_.scheme == "pairwise" and len(model.margins_) == 45
     P = model.predict_proba(X[1200:])

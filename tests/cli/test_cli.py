@@ -107,6 +107,19 @@ def test_explain(folder):
     assert len(facts["features"]) == 5
     run("explain", "wine.pm", "test.csv", "--out", "bars.png", cwd=folder)
     assert (folder / "bars.png").read_bytes().startswith(b"\x89PNG")
+    run("explain", "wine.pm", "test.csv", "--top", "2", "--out", "two.svg", cwd=folder)
+    run("explain", "wine.pm", "test.csv", "--top", "9", "--out", "nine.svg", cwd=folder)
+    two, nine = ((folder / name).read_text() for name in ("two.svg", "nine.svg"))
+    assert [facts["features"][k]["name"] in nine for k in (0, 4)] == [True, True]
+    assert [facts["features"][k]["name"] in two for k in (0, 4)] == [True, False]
+
+
+def test_a_report_on_training_rows_says_so(folder):
+    words = ("-t", "cultivar", "-o", "r.html")
+    told = run("report", "wine.pm", "train.csv", *words, cwd=folder).stderr
+    assert "the scores are too good. The model was trained on these rows." in " ".join(told.split())
+    assert "These scores are too good" in (folder / "r.html").read_text()
+    assert "too good" not in run("report", "wine.pm", "test.csv", *words, cwd=folder).stderr
 
 
 def test_tune(folder):

@@ -57,12 +57,13 @@ def example(name):
 def test_bars_are_the_maps(fitted):
     model, X, y = fitted
     display = SensitivityDisplay.from_estimator(model, X, y, feature_names=["a", "b", "c", "d"])
-    heights = [[bar.get_height() for bar in bars] for bars in display.bars_]
-    assert_allclose(heights, sensitivity_map(model, X, y))
+    lengths = [[bar.get_width() for bar in bars] for bars in display.bars_]
+    assert_allclose(lengths, sensitivity_map(model, X, y))
     assert [axes.get_title() for axes in display.axes_] == ["class 0", "class 1", "class 2"]
-    assert [t.get_text() for t in display.axes_[0].get_xticklabels()] == ["a", "b", "c", "d"]
+    assert [t.get_text() for t in display.axes_[0].get_yticklabels()] == ["a", "b", "c", "d"]
+    assert np.all(np.diff([bar.get_y() for bar in display.bars_[0]]) > 0) and display.axes_[0].yaxis_inverted()
     mean = SensitivityDisplay.from_estimator(model, X, of="mean", ax=plt.subplots()[1])
-    assert_allclose([bar.get_height() for bar in mean.bars_[0]], sensitivity_map(model, X, of="mean"))
+    assert_allclose([bar.get_width() for bar in mean.bars_[0]], sensitivity_map(model, X, of="mean"))
 
 
 def test_images_are_the_maps(seed):
@@ -78,18 +79,19 @@ def test_images_are_the_maps(seed):
 def test_of_many_features_the_strongest_are_shown(rng):
     maps = rng.random((2, 100))
     display = SensitivityDisplay(maps, ["a", "b"]).plot()
-    shown = [int(t.get_text()[1:]) for t in display.axes_[0].get_xticklabels()]
+    shown = [int(t.get_text()[1:]) for t in display.axes_[0].get_yticklabels()]
     assert len(shown) == 30 and shown == sorted(shown)
     assert set(shown) == set(np.argsort(-maps.max(axis=0))[:30])
-    assert_allclose([bar.get_height() for bar in display.bars_[1]], maps[1, shown])
+    assert_allclose([bar.get_width() for bar in display.bars_[1]], maps[1, shown])
+    assert len(SensitivityDisplay(maps, ["a", "b"], top=5).plot().bars_[0]) == 5
 
 
 def test_a_class_without_a_map_is_drawn_empty():
     display = SensitivityDisplay([[0.1, 0.2], [np.nan, np.nan]], ["a", "b"]).plot()
     display.figure_.canvas.draw()
-    heights = [[bar.get_height() for bar in bars] for bars in display.bars_]
-    assert_allclose(heights[0], [0.1, 0.2])
-    assert not np.nansum(heights[1])
+    lengths = [[bar.get_width() for bar in bars] for bars in display.bars_]
+    assert_allclose(lengths[0], [0.1, 0.2])
+    assert not np.nansum(lengths[1])
 
 
 def test_axes_are_used_as_given(fitted):

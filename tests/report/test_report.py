@@ -1,17 +1,20 @@
 """The report, opened in a real browser."""
 
 import shutil
+from itertools import product
 from string import ascii_uppercase
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from data_sets import blobs
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris, load_wine
 
-from polymargin import AutoSVC
+from polymargin import AutoSVC, JointSVC
 from polymargin.report import write_report
-from polymargin.report.facts import calibration_facts, facts, score_facts
+from polymargin.report.facts import calibration_facts, end_of, facts, score_facts, seen_in_training, wilson
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -45,12 +48,70 @@ def test_facts_agree_with_the_model(model):
 
 
 def test_calibration_counts():
-    P = np.array([[0.95, 0.05], [0.95, 0.05], [0.4, 0.6], [0.45, 0.55]])
-    c = calibration_facts(P, np.array([0, 1, 1, 1]), np.array([0, 1]))
-    assert sum(b["rows"] for b in c["bins"]) == 4
+    P = np.tile([[0.95, 0.05], [0.95, 0.05], [0.4, 0.6], [0.45, 0.55]], (20, 1))
+    c = calibration_facts(P, np.tile([0, 1, 1, 1], 20), np.array([0, 1]))
+    assert sum(b["rows"] for b in c["bins"]) == 80
     said = {round(b["said"], 3): b["was"] for b in c["bins"]}
     assert said == {0.95: 0.5, 0.6: 1.0, 0.55: 1.0} or said == {0.95: 0.5, 0.575: 1.0}
     assert c["error"] == pytest.approx((0.9 + 0.4 + 0.45) / 4)
+    assert all(b["interval"][0] <= b["was"] <= b["interval"][1] for b in c["bins"])
+
+
+def test_rare_probabilities_are_joined(rng):
+    """No zigzag of tiny groups: each has ten rows, if there are so many, and together they have all."""
+    for n in (1, 9, 10, 11, 35, 300):
+        top = rng.beta(6, 1, n) / 2 + 0.5
+        P, y = np.column_stack([top, 1 - top]), rng.integers(0, 2, n)
+        bins = calibration_facts(P, y, np.array([0, 1]))["bins"]
+        assert sum(b["rows"] for b in bins) == n and min(b["rows"] for b in bins) >= min(n, 10)
+        assert np.all(np.diff([b["said"] for b in bins]) > 0)
+
+
+def test_wilson_is_the_set_of_shares_that_are_not_rejected():
+    """The ends solve |share - p| = z sqrt(p (1 - p) / n)."""
+    for right, n in ((0, 7), (3, 10), (99, 100), (60, 60)):
+        for end in wilson(right, n):
+            assert abs(right / n - end) == pytest.approx(1.959964 * np.sqrt(end * (1 - end) / n), abs=1e-9)
+
+
+def test_the_baseline_is_the_largest_class_of_these_rows():
+    scores = score_facts(
+        np.array(["b", "b", "b", "a", "c"]), np.array(["a", "b", "c", "a", "c"]), np.array(["a", "b", "c"])
+    )
+    assert scores["baseline"] == {"class": "b", "accuracy": pytest.approx(3 / 5)}
+    assert scores["confusions"] == [
+        {"class": "b", "predicted": "a", "rows": 1, "of": 3},
+        {"class": "b", "predicted": "c", "rows": 1, "of": 3},
+    ]
+
+
+def test_training_rows_are_recognized(model, rng):
+    auto, X, y = model
+    wine = load_wine(as_frame=True).frame.drop(columns="target")
+    assert seen_in_training(auto.machine_, auto.encode(X)) == ""
+    assert seen_in_training(auto.machine_, auto.encode(wine[::2])) == "The model was trained on these rows."
+    assert "100 % are among these rows" in seen_in_training(auto.machine_, auto.encode(wine))
+    shuffled = wine[::2].sample(frac=1, random_state=0)
+    assert seen_in_training(auto.machine_, auto.encode(shuffled)) == "The model was trained on these rows."
+    sparse = csr_array(rng.integers(0, 2, size=(60, 40)) * rng.random((60, 40)))
+    machine = JointSVC("scatter", C=0.1).fit(sparse[:30], np.arange(30) % 2)
+    assert seen_in_training(machine, sparse[:30]) and not seen_in_training(machine, sparse[30:])
+
+
+def test_rows_that_repeat_prove_nothing(rng):
+    """Eight different rows: those of any two samples are the same."""
+    X = rng.integers(0, 2, size=(400, 3)).astype(float)
+    y = (X[:, 0] + (rng.random(400) < 0.2)) % 2
+    auto = AutoSVC(C=1.0, gamma=0.5).fit(X[:200], y[:200])
+    assert seen_in_training(auto.machine_, auto.encode(X[200:])) == ""
+
+
+def test_a_solved_fit_says_what_is_proven(model):
+    machine = model[0].machine_
+    said = end_of(machine)
+    assert said.startswith("solved: ") and "tol = 0.001" in said and "% of the best possible" in said
+    unknown = SimpleNamespace(status_="time_limit", duality_gap_=np.inf, tol=1e-3)
+    assert end_of(unknown) == "ended before it was solved, by the time limit"
 
 
 def test_a_class_that_is_not_there():
@@ -223,3 +284,92 @@ def test_run_facts_have_the_memory(model):
     run = facts(*model, title="", source="")["run"]
     assert run["memory to tune and train"].endswith("MB at most, the whole process")
     assert 1 < float(run["memory for this report"].split()[0]) < 1e5
+
+
+# --- long names, few and many classes, phones and paper ---------------------------------------------------------------
+
+
+LONG = "chinstrap penguin (Pygoscelis antarctica)"
+# Every visible text of the page outside of what scrolls, with its box.
+STICKS_OUT = """width => [...document.querySelectorAll('main *, header *')].filter(e => {
+  const box = e.getBoundingClientRect();
+  return box.width && box.right > width + 1 && !e.closest('.scroll:has(.confusion)');
+}).map(e => e.tagName + ' ' + e.textContent.slice(0, 40))"""
+LABELS = """[...document.querySelectorAll('#labels text')].map(
+  e => (b => [b.x, b.y, b.x + b.width, b.y + b.height])(e.getBBox()))"""
+
+
+@pytest.fixture(scope="module", params=[2, 200])
+def long_names(request, tmp_path_factory):
+    """A report with names of 45 letters, words without blanks, columns left out, on rows of the training set."""
+    T = request.param
+    centers = np.array(list(product(range(3), repeat=5)), dtype=float)[:T]
+    y = np.repeat(np.arange(T), 4)
+    X = 4 * centers[y] + np.random.default_rng(0).normal(0, 0.2, size=(len(y), 5))
+    X = pd.DataFrame(X, columns=[f"{k} bill length of the {LONG}, in millimeters" for k in range(5)])
+    labels = np.array([f"{k} {LONG}" if k % 2 else f"{k}{LONG}".replace(" ", "") for k in range(T)])[y]
+    labels[:2] = labels[5]
+    auto = AutoSVC(machine="scatter", C=10.0, gamma=1.0, calibrate=False).fit(X, labels)
+    auto.columns_ = [
+        {"name": LONG, "used_as": "left out", "reason": "the same in all rows", "missing": 7, "features": 0},
+        {"name": "x", "used_as": "category", "reason": "", "missing": 0, "features": 12},
+    ]
+    path = tmp_path_factory.mktemp("long") / "long.html"
+    return T, write_report(auto, X, labels, path, title=LONG.replace(" ", "_") * 3, source="")
+
+
+def test_long_names_stay_on_screen_phone_and_paper(browser, long_names):
+    T, page = long_names
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+    for width, media in ((1200, "screen"), (390, "screen"), (680, "print")):  # 680: A4 without its margins
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(media=media)
+        assert tab.evaluate(STICKS_OUT, width) == []
+        boxes = np.array(tab.evaluate(LABELS)).reshape(-1, 4)
+        assert len(boxes) == (2 if T == 2 else 0)
+        assert T > 2 or (boxes[:, :2].min() >= 0 and boxes[:, 2].max() <= 1000 and boxes[:, 3].max() <= 640)
+    tab.emulate_media(media="screen")
+    tab.set_viewport_size({"width": 1200, "height": 900})
+    assert tab.evaluate("document.documentElement.scrollHeight") < 9000
+    assert tab.locator("#columns tbody tr").count() == 2 and "12 features" in tab.locator("#columns").inner_text()
+    assert "too good" in tab.locator("#seen").inner_text()
+    if T == 2:
+        assert tab.locator(".confusion thead").bounding_box()["height"] < 60
+    tab.close()
+
+
+def test_bars_have_one_scale(browser, long_names):
+    """Lengths are proportional to the counts, whatever the names are."""
+    tab = browser.new_page()
+    tab.goto(long_names[1].as_uri())
+    rows = tab.evaluate(
+        "[...document.querySelectorAll('.counts li')].map("
+        "  e => [+e.children[1].textContent, e.querySelector('.share').offsetWidth])"
+    )
+    counts, lengths = np.array(rows, dtype=float).T
+    assert len(set(counts)) > 1 and lengths.min() > 20
+    np.testing.assert_allclose(lengths / lengths.max(), counts / counts.max(), atol=0.02)
+    tab.close()
+
+
+def test_names_in_the_picture_are_apart(browser, letters):
+    """26 names: none on another one, none outside."""
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    tab.goto(letters.as_uri())
+    boxes = np.array(tab.evaluate(LABELS))
+    assert len(boxes) == 26
+    low, high = np.maximum(boxes[:, None, :2], boxes[None, :, :2]), np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    assert np.all(((high - low).min(axis=2) <= 0.1) | np.eye(26, dtype=bool))
+    assert boxes.min() >= 0 and boxes[:, 2].max() <= 1000 and boxes[:, 3].max() <= 640
+    tab.close()
+
+
+def test_a_chart_is_printed_with_its_heading(browser, page):
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+    tab.emulate_media(media="print")
+    for chart in (".chart", "#plane"):
+        kept = tab.locator(chart).locator("xpath=ancestor::*[contains(@class, 'keep')]")
+        assert kept.locator("h2").count() == 1 and kept.evaluate("e => getComputedStyle(e).breakInside") == "avoid"
+    tab.close()

@@ -293,8 +293,11 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
             machine.set_params(n_landmarks=len(self.machine_.support_))
         F, at, code = quietly(unseen, machine, Z, y, splits, tuning.deadline)
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
-        scores = "values of pairs" if code is not None else "scores"
-        tuning.tell(f"Probabilities: {scores} divided by {self.temperature_:.3g}, fitted on {len(at)} held-out rows.")
+        scores = "scores of the pairs of classes" if code is not None else "class scores"
+        tuning.tell(
+            f"Probabilities: from the {scores}, with a temperature of {self.temperature_:.3g} fitted to "
+            f"{min(len(at), tested)} training rows, each held out in turn."
+        )
 
     # --- use ---
 

@@ -211,17 +211,7 @@ def compare(
             str(row["support_vectors"]), f"{row['C']:g}", f"{row['gamma']:.4g}",
         )  # fmt: skip
     if picture is not None:
-        _plot(found, picture)
+        from ..report.pictures import comparison_picture
+
+        comparison_picture(found).savefig(picture, dpi=150)
     say(as_json, {"rows": len(y), "machines": found}, table)
-
-
-def _plot(found: list[dict[str, Any]], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for row in found:
-        axes.errorbar(row["seconds"], row["accuracy"], row["spread"], fmt="o", color="#0072B2", capsize=3)
-        axes.annotate(row["machine"], (row["seconds"], row["accuracy"]), xytext=(6, 4), textcoords="offset points")
-    axes.set(xscale="log", xlabel="seconds to train on all rows", ylabel="cross-validated accuracy")
-    figure.savefig(path, dpi=150)

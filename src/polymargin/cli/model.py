@@ -228,14 +228,17 @@ def report(
     as_json: Json = False,
 ) -> None:
     """One HTML page: choices, scores, calibration, a picture of the classes, deciding features, hardest rows."""
-    from ..report import write_report
+    from ..report import facts, render, save
 
     check_folder(to)
     fitted = load(model)
     X, y = labeled(data, target, text_of(fitted))
     X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
     with err.status("writing the report"):
-        write_report(fitted, X, y, to, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
+        found = facts(fitted, X, y, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
+        save(render(found), to)
+    if found["seen"]:
+        err.print(f"[yellow]polymargin:[/] the scores are too good. {escape(found['seen'])}", soft_wrap=True)
     if as_json:
         say(True, {"out": str(to)})
     else:
@@ -265,7 +268,7 @@ def explain(
     for f in facts["features"]:
         table.add_row(escape(f["name"]), f"{f['share']:.3f}", escape(names[int(np.argmax(f["per class"]))]))
     if picture is not None:
-        from ..inspection.displays import SensitivityDisplay
+        from ..report.pictures import feature_picture
 
-        SensitivityDisplay.from_estimator(fitted.machine_, Z, feature_names=features).figure_.savefig(picture)
+        feature_picture(facts["features"], names).savefig(picture, dpi=150)
     say(as_json, facts, table)

@@ -11,11 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from .sensitivity import best_of, dense, has_prototypes, last_step, own_weights, score_names, sensitivity_map
+from .lettering import LEADING, fold, legend_beside, sizes
+from .sensitivity import best_of, has_prototypes, last_step, score_names, sensitivity_map
 
 MOST_BARS = 30  # features with bars of their own
-MOST_COLUMNS = 8  # features in a table
+MOST_PANELS = 24  # with a color bar each, or bars; more maps share one picture or go without
+MOST_CURVES = 30  # with a legend: more colors than that look alike
 MOST_POINTS = 2000  # rows in a picture of the plane
+NAME = 8.5  # font size of the names of features
+TITLE = 10
+LINE = LEADING * NAME / 72  # inches
 
 
 def pyplot() -> Any:
@@ -28,8 +33,15 @@ def pyplot() -> Any:
     return plt
 
 
-def panels(ax: Any, n: int, size: tuple[float, float], **how: Any) -> tuple[Any, np.ndarray]:
-    """A figure and n axes in it, in rows of nearly equal length: new ones, given ones, or one divided into a grid."""
+def panels(
+    ax: Any, n: int, size: tuple[float, float], *, margin: float = 0.0, above: float = 0.3, head: float = 0.0
+) -> tuple[Any, np.ndarray]:
+    """A figure and n axes in it, in rows of nearly equal length: new ones, given ones, or one divided into a grid.
+
+    In inches: `size` is that of a panel, `above` what its title takes of it; `margin` what the first panel of each row
+    needs besides, and `head` the whole figure. A layout that measures all texts takes seconds for many panels; many
+    therefore have fixed places.
+    """
     plt = pyplot()
     if isinstance(ax, np.ndarray | list | tuple):
         axes = np.asarray(ax, dtype=object).ravel()
@@ -40,14 +52,18 @@ def panels(ax: Any, n: int, size: tuple[float, float], **how: Any) -> tuple[Any,
         return axes[0].figure, axes[:n]
     if ax is not None and n == 1:
         return ax.figure, np.array([ax])
-    columns = n if n <= 4 else int(np.ceil(np.sqrt(n)))
+    # More than four are laid out so that the picture is about half as wide again as it is high.
+    columns = n if n <= 4 else min(n, int(np.ceil(np.sqrt(1.5 * n * size[1] / size[0]))))
     rows = -(-n // columns)
     if ax is None:
-        figure = plt.figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
-        grid = figure.add_gridspec(rows, columns, **how)
+        many, high = n > MOST_PANELS, size[1] * rows + head
+        figure = plt.figure(figsize=(size[0] * columns + margin, high), layout=None if many else "constrained")
+        between = dict(wspace=0.1, hspace=above / (size[1] - above), left=0.0, right=1.0, bottom=0.0)
+        between["top"] = 1 - (above + head) / high
+        grid = figure.add_gridspec(rows, columns, **(between if many else {}))
     else:
         ax.set_axis_off()
-        figure, grid = ax.figure, ax.get_subplotspec().subgridspec(rows, columns, **how)
+        figure, grid = ax.figure, ax.get_subplotspec().subgridspec(rows, columns)
     return figure, np.array([figure.add_subplot(grid[k // columns, k % columns]) for k in range(n)])
 
 
@@ -102,23 +118,35 @@ class SensitivityDisplay:
     titles : list of str
         One per map.
     feature_names : array-like of shape (n_features,), default=None
-        Under the bars.
+        Beside the bars.
     image_shape : tuple of int, default=None
         (height, width) of the image that a row is; None draws bars.
+    top : int, default=30
+        Of more features those with bars that matter most to any map, in the order of the features.
 
     Attributes
     ----------
     figure_, axes_ : Figure, ndarray of Axes
         One axes per map.
     bars_, images_ : list
-        The artists: bars or images.
+        The artists: bars, from the first feature at the top to the last, or images. More than 24 maps without
+        `image_shape` are one image, a line per map and a column per feature.
     """
 
-    def __init__(self, sensitivities: Any, titles: Any, *, feature_names: Any = None, image_shape: Any = None) -> None:
+    def __init__(
+        self,
+        sensitivities: Any,
+        titles: Any,
+        *,
+        feature_names: Any = None,
+        image_shape: Any = None,
+        top: int = MOST_BARS,
+    ) -> None:
         self.sensitivities = np.atleast_2d(sensitivities)
         self.titles = list(titles)
         self.feature_names = feature_names
         self.image_shape = image_shape
+        self.top = top
 
     @classmethod
     def from_estimator(
@@ -131,6 +159,7 @@ class SensitivityDisplay:
         sample_weight: Any = None,
         feature_names: Any = None,
         image_shape: Any = None,
+        top: int = MOST_BARS,
         ax: Any = None,
     ) -> SensitivityDisplay:
         """Compute the maps of a fitted machine, see `sensitivity_map`, and draw them."""
@@ -140,184 +169,73 @@ class SensitivityDisplay:
         if feature_names is None:  # AutoSVC names the columns that it made
             feature_names = getattr(estimator, "feature_names_out_", None)
         names = names_of_features(model, feature_names, maps.shape[-1])
-        return cls(maps, titles, feature_names=names, image_shape=image_shape).plot(ax=ax)
+        return cls(maps, titles, feature_names=names, image_shape=image_shape, top=top).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> SensitivityDisplay:
         """Draw the maps into new axes, one given axes, or one each."""
         n, d = self.sensitivities.shape
         check_image_shape(self.image_shape, d)
-        self.figure_, self.axes_ = panels(ax, n, (3.2, 2.8) if self.image_shape else (4.0, 2.8))
-        self.bars_, self.images_ = [], []
-        names = names_of_features(None, self.feature_names, d)
-        # Of many features those that matter most to any class, in the order of the features.
-        strength = np.nan_to_num(self.sensitivities).max(axis=0)
-        shown = np.sort(np.argsort(-strength, kind="stable")[:MOST_BARS])
-        for axes, values, title in zip(self.axes_, self.sensitivities, self.titles, strict=True):
-            axes.set_title(title)
-            if self.image_shape:
-                self.images_.append(axes.imshow(values.reshape(self.image_shape), cmap="viridis", vmin=0))
-                axes.set_xticks([])
-                axes.set_yticks([])
-                self.figure_.colorbar(self.images_[-1], ax=axes, shrink=0.85)
-            else:
-                self.bars_.append(axes.bar(np.arange(len(shown)), values[shown]))
-                long = len(shown) > 8 or max(map(len, names[shown].astype(str))) > 6
-                axes.set_xticks(np.arange(len(shown)), names[shown], rotation=90 if long else 0)
-                axes.set_ylabel("sensitivity")
-                axes.set_ylim(bottom=0)
-        return self
-
-
-class SupportVectorDisplay:
-    """The hardest or easiest rows, as a gallery of images or as a table (figures 10 to 13 of the scatter paper).
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        The rows to show, in their order.
-    labels : ndarray of shape (n,)
-        Their classes.
-    values : ndarray of shape (n,)
-        Their weights, or margins.
-    title : str, default=""
-        Over the picture.
-    feature_names : array-like of shape (n_features,), default=None
-        Over the columns of the table.
-    image_shape : tuple of int, default=None
-        (height, width) of the image that a row is; None makes a table.
-
-    Attributes
-    ----------
-    figure_, axes_ : Figure, ndarray of Axes
-        One axes per image, or the one of the table.
-    images_ : list
-        The images.
-    table_ : Table or None
-        The table.
-    """
-
-    def __init__(
-        self,
-        rows: Any,
-        labels: Any,
-        values: Any,
-        *,
-        title: str = "",
-        feature_names: Any = None,
-        image_shape: Any = None,
-    ) -> None:
-        self.rows, self.labels, self.values = rows, labels, values
-        self.title, self.feature_names, self.image_shape = title, feature_names, image_shape
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
-        *,
-        which: str = "hardest",
-        n: int | None = None,
-        feature_names: Any = None,
-        image_shape: Any = None,
-        ax: Any = None,
-    ) -> SupportVectorDisplay:
-        """The support vectors with the largest weights, or the rows of X with the largest margins.
-
-        Parameters
-        ----------
-        estimator : fitted classifier, or Pipeline that ends with one
-            Its support vectors are shown; the hardest need no X, and y, of the training rows, only for reductions.
-        X, y : array-like of shape (n_samples, n_features) and (n_samples,), default=None
-            Rows and classes to choose the easiest from: the best of each class in turn, by how far the own score is
-            above the best other one.
-        which : {"hardest", "easiest"}, default="hardest"
-            What to show.
-        n : int, default=None
-            How many: 49 images or 10 table rows if None.
-        feature_names, image_shape, ax
-            As above; ax is one axes, or one per image.
-
-        Returns
-        -------
-        display : SupportVectorDisplay
-        """
-        if which not in ("hardest", "easiest"):
-            raise ValueError(f'expected which to be "hardest" or "easiest", got {which!r}')
-        n = n if n is not None else 49 if image_shape else 10
-        estimator = best_of(estimator)
-        steps = estimator[:-1] if hasattr(estimator, "steps") else None
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
-        check_is_fitted(model)
-        if which == "hardest":
-            if model.kernel == "precomputed":
-                raise ValueError(
-                    'expected a machine that keeps its support vectors, got kernel="precomputed", which keeps none'
-                )
-            weights = own_weights(model)
-            order = np.argsort(-weights, kind="stable")[:n]
-            rows, values = model.support_vectors_[order], weights[order]
-            if y is not None and len(y) == model.shape_fit_[0]:
-                labels = np.asarray(y)[model.support_[order]]
-            else:
-                labels = model.classes_[classes_of_support(model)[order]]
-            rows = steps.inverse_transform(rows) if steps is not None and len(steps) else rows
-            title = "largest weights"
-        else:
-            if X is None or y is None:
-                raise ValueError('expected the rows X and their classes y with which="easiest", got none; pass both')
-            X, y = X.tocsr() if sp.issparse(X) else np.asarray(X), np.asarray(y)
-            margins = margins_of(estimator, X, np.searchsorted(model.classes_, y))
-            order = in_turn(margins, y)[:n]
-            rows, labels, values, title = X[order], y[order], margins[order], "largest margins"
-        rows = dense(rows)
-        names = names_of_features(model if steps is None else None, feature_names, rows.shape[1])
-        display = cls(rows, labels, values, title=title, feature_names=names, image_shape=image_shape)
-        return display.plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> SupportVectorDisplay:
-        """Draw the gallery or the table."""
-        self.images_, self.table_ = [], None
-        check_image_shape(self.image_shape, self.rows.shape[1])
+        self.bars_: list[Any] = []
+        self.images_: list[Any] = []
         if self.image_shape:
-            self.figure_, self.axes_ = panels(ax, max(1, len(self.rows)), (0.9, 1.05))
-            for axes, row, label in zip(self.axes_, self.rows, self.labels, strict=False):
-                self.images_.append(axes.imshow(row.reshape(self.image_shape), cmap="gray_r"))
-                axes.set_title(str(label), fontsize=8, pad=2)
-                axes.set_axis_off()
-            if ax is None:
-                self.figure_.suptitle(self.title, fontsize=11)
+            self._draw_images(ax)
             return self
-        self.figure_, self.axes_ = panels(ax, 1, (9.0, 0.8 + 0.28 * len(self.rows)))
-        shown = np.arange(min(self.rows.shape[1], MOST_COLUMNS))
-        names = names_of_features(None, self.feature_names, self.rows.shape[1])
-        more = ["..."] if len(shown) < self.rows.shape[1] else []
-        head = ["class", self.title.removeprefix("largest ").rstrip("s") or "value", *map(str, names[shown]), *more]
-        cells = [
-            [str(label), f"{value:.3g}", *(f"{v:.3g}" for v in row[shown]), *more]
-            for row, label, value in zip(self.rows, self.labels, self.values, strict=True)
-        ]
-        self.axes_[0].set_axis_off()
-        self.axes_[0].set_title(self.title)
-        self.table_ = self.axes_[0].table(cells or [[""] * len(head)], colLabels=head, loc="upper center")
-        self.table_.scale(1, 1.2)
+        strength = np.nan_to_num(self.sensitivities).max(axis=0)
+        shown = np.sort(np.argsort(-strength, kind="stable")[: self.top])
+        names = [fold(name, 3.0, NAME) for name in names_of_features(None, self.feature_names, d)[shown]]
+        if n > MOST_PANELS and not isinstance(ax, np.ndarray | list | tuple):
+            self._draw_heat(ax, shown, names)
+        else:
+            self._draw_bars(ax, shown, names)
         return self
 
+    def _draw_images(self, ax: Any) -> None:
+        """An image per map; more than 24 go without color bars."""
+        titles = [fold(title, 2.0, TITLE) for title in self.titles]
+        above = 0.2 + max(title.count("\n") + 1 for title in titles) * LEADING * TITLE / 72
+        few = len(titles) <= MOST_PANELS
+        self.figure_, self.axes_ = panels(ax, len(titles), (3.2 if few else 2.4, 2.4 + above), above=above)
+        for axes, values, title in zip(self.axes_, self.sensitivities, titles, strict=True):
+            axes.set_title(title, fontsize=TITLE)
+            self.images_.append(axes.imshow(values.reshape(self.image_shape), cmap="viridis", vmin=0))
+            axes.set_xticks([])
+            axes.set_yticks([])
+            if few:
+                self.figure_.colorbar(self.images_[-1], ax=axes, shrink=0.85)
 
-def margins_of(estimator: Any, X: Any, index: np.ndarray) -> np.ndarray:
-    """Own score minus the best other one; `index` is the class of every row."""
-    F = estimator.decision_function(X)
-    F = np.column_stack([-F, F]) if F.ndim == 1 else F.copy()
-    own = F[np.arange(len(F)), index]
-    F[np.arange(len(F)), index] = -np.inf
-    return own - F.max(axis=1)
+    def _draw_bars(self, ax: Any, shown: np.ndarray, names: list[str]) -> None:
+        titles = [fold(title, 2.4, TITLE) for title in self.titles]
+        lines = np.array([1.2 + name.count("\n") for name in names])
+        at = np.cumsum(lines) - lines / 2
+        high = 0.9 + max(title.count("\n") for title in titles) * LEADING * TITLE / 72 + lines.sum() * LINE
+        margin = sizes(names, NAME)[:, 0].max()
+        self.figure_, self.axes_ = panels(ax, len(titles), (2.8, max(1.6, high)), margin=margin)
+        for axes, values, title in zip(self.axes_, self.sensitivities, titles, strict=True):
+            axes.set_title(title, fontsize=TITLE)
+            self.bars_.append(axes.barh(at, values[shown], height=0.8))
+            place = axes.get_subplotspec()
+            named = place is None or place.is_first_col()  # the names of a row of panels stand beside its first one
+            axes.set_yticks(at, names if named else [""] * len(names), fontsize=NAME)
+            axes.set_ylim(at[-1] + 0.8, at[0] - 0.8)
+            axes.set_xlim(left=0)
+            axes.locator_params(axis="x", nbins=3)
+            axes.set_xlabel("sensitivity")
 
-
-def in_turn(margins: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Rows in the order: the largest margin of each class, the second largest of each class, ..."""
-    order = np.lexsort((-margins, y))
-    first = np.searchsorted(y[order], y[order])
-    return order[np.argsort(np.arange(len(y)) - first, kind="stable")]
+    def _draw_heat(self, ax: Any, shown: np.ndarray, names: list[str]) -> None:
+        """One image of many maps, a line each: hundreds of panels of bars could not be compared."""
+        titles = [fold(title, 3.0, NAME) for title in self.titles]
+        high, wide = (np.array([1.3 + name.count("\n") for name in words]) * LINE for words in (titles, names))
+        room = sizes(titles, NAME)[:, 0].max(), sizes(names, NAME)[:, 0].max()
+        size = (max(2.0, wide.sum()) + room[0] + 1.5, high.sum() + room[1] + 0.4)
+        self.figure_, self.axes_ = panels(ax, 1, size)
+        edges = [np.concatenate([[0.0], np.cumsum(lengths)]) for lengths in (wide, high)]
+        self.images_ = [self.axes_[0].pcolormesh(*edges, self.sensitivities[:, shown], cmap="viridis", vmin=0)]
+        self.axes_[0].set_ylim(edges[1][-1], 0)
+        self.axes_[0].set_yticks(edges[1][1:] - high / 2, titles, fontsize=NAME)
+        self.axes_[0].set_xticks(edges[0][1:] - wide / 2, names, fontsize=NAME, rotation=90)
+        self.axes_[0].xaxis.tick_top()
+        bar = dict(fraction=0.15 / size[0], shrink=min(1.0, 4.0 / size[1]), aspect=20, anchor=(0.0, 1.0))
+        self.figure_.colorbar(self.images_[0], ax=self.axes_[0], label="sensitivity", **bar)
 
 
 class WeightDisplay:
@@ -368,6 +286,8 @@ class WeightDisplay:
         self.ax_.set_xlabel("training rows, by weight")
         self.ax_.set_ylabel("weight")
         self.ax_.set_ylim(bottom=0)
-        if 1 < len(self.weights) <= 30:
-            self.ax_.legend(fontsize=8, ncols=1 + len(self.weights) // 13)
+        if 1 < len(self.weights) <= MOST_CURVES:
+            legend_beside(self.ax_, self.lines_, self.labels, grows=ax is None)
+        elif len(self.weights) > 1:
+            self.ax_.set_title(f"{len(self.weights)} binary machines", fontsize=TITLE)
         return self

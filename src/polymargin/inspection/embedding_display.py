@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .displays import pyplot
+from .lettering import FEW_NAMES, fold, legend_beside, write_names
 
 # Okabe and Ito's colors, which color-blind readers can tell apart; yellow is too light on white.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
-FEW_NAMES = 40  # classes whose names are written on the picture
 
 
 class EmbeddingDisplay:
@@ -186,59 +186,60 @@ class EmbeddingDisplay:
         self.axes_ = self._axes(ax, dimensions)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         shown = self.classes if class_names is None else class_names
-        self.points_, self.names_ = [], []
+        self.points_: list[list[Any]] = []
+        self.names_: list[list[Any]] = [[] for _ in self.panels]
+        drawn = []
         for axes, panel in zip(self.axes_, self.panels, strict=True):
             z = np.asarray(panel["z"], dtype=float)
             z = np.column_stack((z, np.zeros((len(z), max(0, dimensions - z.shape[1])))))[:, :dimensions]
-            area = size or float(np.clip(20000 / len(z), 4, 36))
-            points, texts, anchors = [], [], []
-            for c, label in enumerate(self.classes):
-                rows = z[panel["y"] == label]
-                look = dict(
-                    c=COLORS[c % len(COLORS)],
-                    marker=MARKERS[(c + c // (len(COLORS) * len(MARKERS))) % len(MARKERS)],
-                    s=area,
-                    alpha=0.6,
-                    linewidths=0,
-                    label=str(shown[c]),
-                    rasterized=len(z) > 5000,
-                )
-                points.append(axes.scatter(*rows.T, **look))
-                if names and len(rows) and len(self.classes) <= FEW_NAMES:
-                    anchors.append((np.median(rows, axis=0), str(shown[c]), look["c"]))
-            texts = self._write(axes, anchors)
-            axes.set_title(panel["title"], fontsize=10)
+            drawn.append(z)
+            self.points_.append(self._scatter(axes, z, panel["y"], shown, size))
+            axes.set_title(fold(panel["title"], 5.5, 10), fontsize=10)
             axes.set_xticks([])
             axes.set_yticks([])
             if dimensions == 3:
                 axes.set_zticks([])
-            self.points_.append(points)
-            self.names_.append(texts)
+        if names and len(self.classes) <= FEW_NAMES:
+            self._name_classes(drawn, [str(name) for name in shown], dimensions, grows=ax is None)
         return self
 
-    def _write(self, axes: Any, anchors: list[tuple]) -> list[Any]:
-        """The names beside the middles of their classes, moved apart where they would cover one another."""
-        from matplotlib.patheffects import withStroke
+    def _scatter(self, axes: Any, z: np.ndarray, y: np.ndarray, names: Any, size: float | None) -> list[Any]:
+        """The marks, a color and a shape per class."""
+        area = size or float(np.clip(20000 / len(z), 4, 36))
+        look: dict[str, Any] = dict(s=area, alpha=0.6, linewidths=0, rasterized=len(z) > 5000)
+        shapes = [MARKERS[(c + c // (len(COLORS) * len(MARKERS))) % len(MARKERS)] for c in range(len(self.classes))]
+        return [
+            axes.scatter(*z[y == label].T, c=COLORS[c % len(COLORS)], marker=shapes[c], label=str(names[c]), **look)
+            for c, label in enumerate(self.classes)
+        ]
 
-        style = dict(fontsize=11, fontweight="bold", ha="center", va="center", zorder=10)
-        texts = []
-        if anchors and len(anchors[0][0]) == 3:
-            texts = [axes.text(*at, name, color=color, **style) for at, name, color in anchors]
-        elif anchors:
-            axes.figure.draw_without_rendering()  # so that the axes know their place
-            middles = axes.transData.transform([at for at, _, _ in anchors])
-            unit = axes.figure.dpi / 72  # pixels in a point
-            moves = (spread_out(middles / unit, [len(name) for _, name, _ in anchors]) - middles / unit).round(2)
-            for (at, name, color), move in zip(anchors, moves, strict=True):
-                line = dict(arrowstyle="-", color=color, lw=0.6, shrinkA=0, shrinkB=0)
-                texts.append(
-                    axes.annotate(
-                        name, at, tuple(move), textcoords="offset points", color=color, arrowprops=line, **style
-                    )
-                )
-        for text in texts:
-            text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
-        return texts
+    def _name_classes(self, drawn: list[np.ndarray], names: Any, dimensions: int, *, grows: bool) -> None:
+        """The names at the medians of the classes in every panel; where one has no room for them, numbers and a key.
+
+        In space, where names would move with the view, there is the key only.
+        """
+        written = (
+            [self._write(axes, z, panel, names) for axes, z, panel in self._panels(drawn)] if dimensions == 2 else []
+        )
+        if not all(written) or not written:
+            for text in (text for texts in written for text in texts):
+                text.remove()
+            numbers = [f"{c + 1}" for c in range(len(names))]
+            key = names if dimensions == 3 else [f"{k}  {name}" for k, name in zip(numbers, names, strict=True)]
+            legend = legend_beside(self.axes_[-1], self.points_[-1], key, grows=grows, markerscale=2.0)
+            written = [legend.get_texts()] * len(drawn)
+            if dimensions == 2:
+                written = [self._write(axes, z, panel, numbers) for axes, z, panel in self._panels(drawn)]
+        self.names_ = written
+
+    def _panels(self, drawn: list[np.ndarray]) -> Any:
+        return zip(self.axes_, drawn, self.panels, strict=True)
+
+    def _write(self, axes: Any, z: np.ndarray, panel: dict[str, Any], names: Any) -> list[Any]:
+        there = [c for c, label in enumerate(self.classes) if np.any(panel["y"] == label)]
+        middles = np.array([np.median(z[panel["y"] == self.classes[c]], axis=0) for c in there])
+        colors = [COLORS[c % len(COLORS)] for c in there]
+        return write_names(axes, middles, [names[c] for c in there], colors, z)
 
     def _axes(self, ax: Any, dimensions: int) -> list[Any]:
         if ax is None:
@@ -260,25 +261,3 @@ def principal(X: Any, dimensions: int) -> np.ndarray:
     if sp.issparse(X) and k < X.shape[1]:
         return TruncatedSVD(k, random_state=0).fit_transform(X)
     return PCA(k, random_state=0).fit_transform(X.toarray() if sp.issparse(X) else np.asarray(X))
-
-
-def spread_out(middles: np.ndarray, lengths: list[int]) -> np.ndarray:
-    """Places in points for names of so many letters: above their class, at least a line apart from one another."""
-    half = np.column_stack((3.5 * np.array(lengths) + 2.0, np.full(len(lengths), 6.5)))
-    home = middles + [0.0, 9.0]
-    at = home.copy()
-    for _ in range(300):
-        gap = at[:, None, :] - at[None, :, :]
-        room = half[:, None, :] + half[None, :, :]
-        overlap = room - np.abs(gap)
-        over = (overlap > 0).all(axis=2)
-        np.fill_diagonal(over, False)
-        if not over.any():
-            break
-        # Each pair is moved apart along the axis that needs the smaller shift.
-        along = np.argmin(overlap, axis=2)[:, :, None] == np.arange(2)
-        order = np.sign(np.arange(len(at))[:, None] - np.arange(len(at)))[:, :, None]
-        away = np.where(gap == 0, order, np.sign(gap))
-        at += 0.3 * (over[:, :, None] * along * overlap * away).sum(axis=1)
-        at += 0.01 * (home - at)
-    return at

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core, kernels
 from ..fitting.resources import threads
 from .displays import MOST_POINTS, classes_of_support, colors, panels
+from .lettering import FEW_NAMES, legend_beside, write_names
 from .sensitivity import best_of, dense, has_prototypes, own_weights
 
 
@@ -86,6 +87,7 @@ class PrototypeDisplay:
 
     def plot(self, *, ax: Any = None) -> PrototypeDisplay:
         """Draw the picture."""
+        given = ax
         self.figure_, (self.ax_,) = panels(ax, 1, (5.4, 4.8))
         ax, color = self.ax_, colors(len(self.classes))
         self.points_ = ax.scatter(*self.points.T, c=color[self.labels], s=12, alpha=0.6, linewidths=0)
@@ -101,20 +103,29 @@ class PrototypeDisplay:
         style = dict(edgecolors="black", linewidths=1.2, zorder=3)
         self.prototypes_ = ax.scatter(*self.prototypes.T, c=color, marker="s", s=80, **style)
         self.mean_ = ax.scatter(*mean, c="white", marker="X", s=110, **style)
-        if len(self.classes) <= 10:
-            handles = [
-                ax.scatter([], [], color=[c], marker="s", edgecolors="black", label=str(name))
-                for c, name in zip(color, self.classes, strict=True)
-            ]
-            ax.legend(handles=handles, fontsize=8, title="prototypes", loc="upper left", bbox_to_anchor=(1.01, 1.0))
-        else:  # many colors look alike: names beside the squares
-            for m, name in zip(self.prototypes, self.classes, strict=True):
-                if np.isfinite(m).all():
-                    ax.annotate(
-                        str(name), m, xytext=(6, 4), textcoords="offset points", fontsize=9, weight="bold", zorder=4
-                    )
         ax.set_aspect("equal", adjustable="datalim")
+        self._name_classes(color, grows=given is None)
         return self
+
+    def _name_classes(self, color: np.ndarray, *, grows: bool) -> None:
+        """Up to 10 in a legend; more colors look alike, so that up to 40 stand beside the squares, or their numbers."""
+        there = np.flatnonzero(np.isfinite(self.prototypes).all(axis=1))
+        squares = [
+            self.ax_.scatter([], [], color=[c], marker="s", edgecolors="black")
+            for c in (color if len(self.classes) <= FEW_NAMES else ())
+        ]
+        if len(self.classes) <= 10:
+            legend_beside(self.ax_, squares, self.classes, grows=grows, title="prototypes")
+            return
+        if len(self.classes) > FEW_NAMES:
+            return
+        marks = np.vstack([self.points, self.support, self.prototypes[there]])
+        where = (self.ax_, self.prototypes[there])
+        if not write_names(*where, self.classes[there], ["black"] * len(there), marks):
+            numbers = [f"{k + 1}" for k in range(len(self.classes))]
+            names = [f"{k}  {name}" for k, name in zip(numbers, self.classes, strict=True)]
+            legend_beside(self.ax_, squares, names, grows=grows, title="prototypes")
+            write_names(*where, np.array(numbers)[there], ["black"] * len(there), marks)
 
 
 def mean_weights(model: Any, own: np.ndarray) -> np.ndarray:

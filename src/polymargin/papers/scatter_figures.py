@@ -77,6 +77,10 @@ def draw_mapping(fast: bool) -> Any:
     right.scatter(*Z.T, c=color, s=12)
     right.scatter(*Z.mean(axis=0), c="black", marker="X", s=70)
     right.set(title="The same rows in kernel space (X: mean)", xlabel="PC 1", ylabel="PC 2", zlabel="PC 3")
+    right.locator_params(nbins=3)
+    right.set_box_aspect(None, zoom=0.8)  # room for the labels
+    for axis in (right.xaxis, right.yaxis, right.zaxis):
+        axis.labelpad = 8
     return figure
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..datasets import load
-from ..inspection.displays import SupportVectorDisplay, WeightDisplay, colors, pyplot
+from ..inspection.displays import WeightDisplay, colors, pyplot
+from ..inspection.support_vector_display import SupportVectorDisplay
 from .protocol import METHODS, SEED, timed
 from .scatter import METHOD, digit_sets, validated
 from .scatter_figures import EXHIBITS, exhibit
