@@ -1,6 +1,7 @@
 """How the site is built: `make docs`. Pages are Markdown; the start page and the lists of names are reStructuredText."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -83,5 +84,16 @@ def is_scikit_learn(app, what, name, obj, skip, options):
     return skip or getattr(obj, "__module__", None) is None or obj.__module__.startswith("sklearn.")
 
 
+def one_line_types(app, what, name, obj, options, lines):
+    """Types that go over two lines become one; a name in a type that ends with an underscore is no link."""
+    text = re.sub(r" \\\n\s+", " ", "\n".join(lines))
+    for k, line in enumerate(parts := text.split("\n")):
+        names, colon, kind = line.partition(" : ")
+        if colon and not line.startswith(" "):
+            parts[k] = names + colon + re.sub(r"_(?=[,)])", r"\\_", kind)
+    lines[:] = parts
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", one_line_types, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", is_scikit_learn)

@@ -4,7 +4,7 @@ The pixels that decide
 
 Which pixels decide between the digits 0, 1 and 8? Sensitivity maps are mean squared derivatives of the scores: of the
 mean prototype over all images, and of every class over its own. Then the images with the largest weights: these are the
-hard ones. Jenssen et al. (2012), figures 10 and 21 to 24; with the file usps.npz in the folder that POLYMARGIN_DATA
+hard ones, and few: most weights are zero. Jenssen et al. (2012), figures 8, 10 and 21 to 24; with the file usps.npz in the folder that POLYMARGIN_DATA
 names on the paper's 789 images, without on those that come with scikit-learn.
 """
 
@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from polymargin import JointSVC, SensitivityDisplay, SupportVectorDisplay
+from polymargin import JointSVC, SensitivityDisplay, SupportVectorDisplay, WeightDisplay
 
 file = Path(os.environ.get("POLYMARGIN_DATA", "")) / "usps.npz"
 if file.is_file():
@@ -35,4 +35,5 @@ figure, panels = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained")
 mean = SensitivityDisplay.from_estimator(model, X, of="mean", image_shape=shape, ax=panels[0])
 each = SensitivityDisplay.from_estimator(model, X, y, image_shape=shape, ax=panels[1:])
 hardest = SupportVectorDisplay.from_estimator(model, image_shape=shape)
+weights = WeightDisplay.from_estimator(model)
 plt.show()

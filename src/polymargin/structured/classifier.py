@@ -119,6 +119,10 @@ class StructuredSVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    JointSVC : equal losses, with kernels.
+
     References
     ----------
     .. [1] I. Tsochantaridis, T. Joachims, T. Hofmann and Y. Altun, "Large margin methods for structured and
