@@ -61,7 +61,7 @@ dist: $(VENV)/tools
 	$(PY) -m twine check --strict dist/*
 	rm -rf $(VENV)/wheel && $(PYTHON) -m venv $(VENV)/wheel
 	$(VENV)/wheel/bin/python -m pip --disable-pip-version-check install --quiet pytest "$$(ls $(CURDIR)/dist/*.whl)[report]"
-	cd $(VENV)/wheel && bin/python -m pytest -q -c /dev/null --rootdir $(CURDIR)/tests/wheel -p no:cacheprovider $(CURDIR)/tests/wheel
+	cd $(VENV)/wheel && bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/.ci/test_wheel.py
 
 changelog:
 	$(PYTHON) changes.d/collect.py

@@ -66,7 +66,7 @@ def test_every_page_is_in_the_table_of_contents():
         text = page.read_text()
         blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
         blocks += re.findall(r"^\.\. toctree::\n((?: {3}.*\n|\n)*)", text, re.MULTILINE)
-        entries.update(re.findall(r"^ *([\w/-]+)$", "".join(blocks), re.MULTILINE))
+        entries.update(re.findall(r"^ *(?:\w+ <)?([\w/-]+)>?$", "".join(blocks), re.MULTILINE))
     pages = {page.stem for pattern in ("*.md", "*.rst") for page in DOCS.glob(pattern)}
     assert pages == entries - {"gallery/index"}
 
