@@ -1,4 +1,4 @@
-"""What an installed wheel must do by itself: no file of the repository is imported. `make dist` and the wheel builders run it."""
+"""What an installed wheel must do by itself, without the repository: run by `make dist` and where wheels are built."""
 
 import subprocess
 import sys
@@ -19,7 +19,9 @@ def test_it_is_the_installed_one():
     assert (folder / "py.typed").exists() and (folder / "_core.pyi").exists()
 
 
-@pytest.mark.parametrize("name", ["JointSVC", "PairwiseSVC", "OneVsRestSVC", "OutputCodeSVC", "CoreVectorSVC", "LandmarkSVC"])
+@pytest.mark.parametrize(
+    "name", ["JointSVC", "PairwiseSVC", "OneVsRestSVC", "OutputCodeSVC", "CoreVectorSVC", "LandmarkSVC"]
+)
 def test_machines_learn(name):
     assert getattr(polymargin, name)(C=10).fit(X, y).score(X, y) > 0.9
 

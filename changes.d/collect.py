@@ -30,7 +30,9 @@ def main(root: Path) -> None:
     for file in files:
         kind = file.name.split(".")[1]
         if kind not in KINDS:
-            raise SystemExit(f"expected {file.name} to be NAME.KIND.md with a kind of {', '.join(KINDS)}, got {kind!r}; rename it")
+            raise SystemExit(
+                f"expected {file.name} to be NAME.KIND.md with a kind of {', '.join(KINDS)}, got {kind!r}; rename it"
+            )
         notes.setdefault(kind, []).append(" ".join(file.read_text().split()))
     changelog = root / "CHANGELOG.md"
     changelog.write_text(collect(changelog.read_text(), notes))

@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`. Pages are Markdown; the start page and the lists of names are reStructuredText."""
+"""How the site is built: `make docs`. Pages are Markdown, the start page and the list of names reStructuredText."""
 
 import os
 import re

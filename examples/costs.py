@@ -27,7 +27,9 @@ for panel, weight in zip(panels, (1, 3, 10), strict=True):
     predicted = model.predict(X_test)
     missed, cost = (predicted[y_test == 2] != 2).mean(), costs[y_test, predicted].mean()
     regions = model.predict(Z).reshape(300, 300)
-    panel.imshow(regions, origin="lower", extent=[-2.5, 4.5] * 2, cmap=ListedColormap(["#cfe3f5", "#d9ecd3", "#f6cfcf"]))
+    panel.imshow(
+        regions, origin="lower", extent=[-2.5, 4.5] * 2, cmap=ListedColormap(["#cfe3f5", "#d9ecd3", "#f6cfcf"])
+    )
     panel.scatter(*X.T, c=np.array(["#1f4e79", "#2f6b2a", "#b0001e"])[y], s=6, linewidths=0)
     panel.set(title=f"weight {weight}: {missed:.0%} of the sick missed,\nmean cost {cost:.2f}")
     panel.set(xticks=[], yticks=[], xlim=(-2.5, 4.5), ylim=(-2.5, 4.5))

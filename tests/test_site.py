@@ -86,7 +86,9 @@ def test_the_start_page_links_to_what_exists():
 def test_notes_move_into_the_changelog(tmp_path):
     """To the end of the list of their kind, under the topmost version; a kind without a list gets one."""
     (tmp_path / "changes.d").mkdir()
-    (tmp_path / "CHANGELOG.md").write_text("# C\n\n## 2\n\n### Added\n\n- a\n\n### Fixed\n\n- f\n\n## 1\n\n### Added\n\n- o\n")
+    (tmp_path / "CHANGELOG.md").write_text(
+        "# C\n\n## 2\n\n### Added\n\n- a\n\n### Fixed\n\n- f\n\n## 1\n\n### Added\n\n- o\n"
+    )
     for name, note in {"x.added": "b\nc", "y.fixed": "g", "z.removed": "r"}.items():
         (tmp_path / "changes.d" / f"{name}.md").write_text(note + "\n")
     runpy.run_path(str(DOCS.parent / "changes.d" / "collect.py"))["main"](tmp_path)
