@@ -17,7 +17,6 @@ X, y = load_wine(return_X_y=True)
 X = minmax_scale(X, (-1, 1))  # the criterion needs features of one scale
 search = RadiusMarginSearch(PairwiseSVC(), criterion="I").fit(X, y)
 display = CriterionDisplay.from_search(search, X, y, cv=5)
-print(
-    f"{search.n_evaluations_} evaluations to C = {search.best_params_['C']:.2f}, gamma = {search.best_params_['gamma']:.3f}"
-)
+best = search.best_params_
+print(f"{search.n_evaluations_} evaluations to C = {best['C']:.2f}, gamma = {best['gamma']:.3f}")
 plt.show()

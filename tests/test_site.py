@@ -93,7 +93,8 @@ def test_notes_move_into_the_changelog(tmp_path):
         (tmp_path / "changes.d" / f"{name}.md").write_text(note + "\n")
     runpy.run_path(str(DOCS.parent / "changes.d" / "collect.py"))["main"](tmp_path)
     assert (tmp_path / "CHANGELOG.md").read_text() == (
-        "# C\n\n## 2\n\n### Added\n\n- a\n- b c\n\n### Fixed\n\n- f\n- g\n\n### Removed\n\n- r\n\n## 1\n\n### Added\n\n- o\n"
+        "# C\n\n## 2\n\n### Added\n\n- a\n- b c\n\n### Fixed\n\n- f\n- g\n\n### Removed\n\n- r\n"
+        "\n## 1\n\n### Added\n\n- o\n"
     )
     assert not list((tmp_path / "changes.d").iterdir())
 
