@@ -68,7 +68,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "show_nav_level": 1,
     "footer_start": ["copyright"],
@@ -76,7 +76,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "back_to_top_button": False,
 }
-html_sidebars = {"papers": [], "api": [], "glossary": []}
+html_sidebars = {page: [] for page in ("theory", "papers", "testing", "glossary", "contributing")}
 
 
 def is_scikit_learn(app, what, name, obj, skip, options):

@@ -2,8 +2,9 @@
 A million rows
 ==============
 
-Ten Gaussian classes that can be told apart, up to a million rows: core vectors, whose number hardly grows with the
-rows, so that most of the time is passes over all rows. Every fit ends with a certified gap within 5 %.
+Ten Gaussian classes that can be told apart, up to a million rows. The number of core vectors grows far more slowly
+than the rows, so that most of the time is passes over all rows: it is nearly proportional to them. Every fit ends
+with a certified gap within 5 %.
 """
 
 import matplotlib.pyplot as plt
