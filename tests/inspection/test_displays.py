@@ -320,3 +320,9 @@ def test_pixel_gammas_example():
     assert weights.shape == (64,) and np.ptp(weights) > 0
     found, chance = left["errors"]["gammas of criterion I"], left["errors"]["chance"]
     assert found[3] < 0.15 and found[3] < chance[3] and found[-1] == chance[-1]
+
+
+def test_overlap_example_shows_what_scatter_does_not_see():
+    """Four classes, two of them close: crammer-singer is near Bayes, scatter only where the means are far apart."""
+    joint, scatter, apart = example("overlap")["found"]
+    assert joint[0] > joint[1] - 0.03 and scatter[0] < scatter[1] - 0.05 and apart[0] > apart[1] - 0.01
