@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest test-clang test-sanitized bench lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang test-sanitized bench docs dist changelog lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,9 @@ help:
 	@echo "make test-clang    some tests with the core built by Clang"
 	@echo "make test-sanitized   some tests with a core that looks for memory errors and undefined behavior"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
+	@echo "make docs     build the site, gallery included, into docs/_build/html; warnings are errors"
+	@echo "make dist     build source archive and wheel, and try the wheel in an environment of its own"
+	@echo "make changelog   put the notes of changes.d into CHANGELOG.md"
 	@echo "make lint     check style, formatting and types   make format   fix the first two"
 	@echo "make clean    remove the environment and all that was built"
 
@@ -48,6 +51,21 @@ test-sanitized: $(VENV)/sanitized/built $(VENV)/extra-test
 bench: $(VENV)/built $(VENV)/extra-bench
 	$(PY) -m benchmarks.run $(ARGS)
 
+docs: $(VENV)/docs/built
+	$(VENV)/docs/bin/python -m sphinx -b html -W --keep-going docs docs/_build/html $(ARGS)
+
+# The wheel is built from the source archive, so that a file that is missing there is missed. Two builds give the same archive.
+dist: $(VENV)/tools
+	rm -rf dist && $(PIP) build twine
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m build --outdir dist .
+	$(PY) -m twine check --strict dist/*
+	rm -rf $(VENV)/wheel && $(PYTHON) -m venv $(VENV)/wheel
+	$(VENV)/wheel/bin/python -m pip --disable-pip-version-check install --quiet pytest "$$(ls $(CURDIR)/dist/*.whl)[report]"
+	cd $(VENV)/wheel && bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/.ci/test_wheel.py
+
+changelog:
+	$(PYTHON) changes.d/collect.py
+
 lint: $(VENV)/built $(VENV)/extra-lint
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -60,7 +78,7 @@ format: $(VENV)/extra-lint
 	$(VENV)/bin/clang-format -i core/*/*.?pp core/*/*.inl
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api docs/gallery .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # $(call need,command that must succeed,what is said when it does not)
@@ -107,6 +125,16 @@ $(VENV)/oldest/built: $(VENV)/built
 	@$(PY) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir $(VENV)/oldest/wheel .
 	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps $(VENV)/oldest/wheel/*.whl
 	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet -r $@.txt pytest pytest-xdist cvxpy clarabel
+	@touch $@
+
+# The site has an environment of its own: its packages are many, and none of them is needed to use or to test the library.
+$(VENV)/docs/built: $(VENV)/built
+	@echo "Making the environment $(VENV)/docs for the site ..."
+	@$(PYTHON) -m venv $(VENV)/docs
+	@$(call list,p['project']['dependencies'] + sum((p['project']['optional-dependencies'][e] for e in ('docs'$(comma) 'report'$(comma) 'onnx'))$(comma) [])) >$@.txt
+	@$(PY) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir $(VENV)/docs/wheel .
+	@$(VENV)/docs/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps $(VENV)/docs/wheel/*.whl
+	@$(VENV)/docs/bin/python -m pip --disable-pip-version-check install --quiet -r $@.txt
 	@touch $@
 
 # $(call core,folder,settings): the package with another core, in a folder that goes before the environment's own.

@@ -1,21 +1,41 @@
-"""Figure 1 of the core vector paper: the ball around the core set, and its (1 + epsilon) expansion around all rows.
+"""
+The ball of a core set
+======================
 
-    python examples/enclosing_ball.py [figure.png]
-
-The dotted circle is the exact ball of all rows. The core set (squares) has a smaller one, which covers all rows when it
-is expanded by 1 + epsilon. Needs matplotlib.
+The smallest ball around all rows, from a few of them: take the row that is farthest from the center of the ball so far,
+find the exact ball of the rows taken, and stop when that ball, expanded by 1 + epsilon (dashed), covers all rows. The
+dotted circle is the exact ball of all rows. This is what core vector machines do in the space of a kernel. Asharaf et
+al. (2007), figure 1.
 """
 
-import sys
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import Circle
 
-from polymargin.papers.core_vector import draw_balls
+from polymargin import EnclosingBall
 
+EPSILON = 0.05
+X = np.random.default_rng(7).normal(size=(60, 2))
+exact = EnclosingBall(kernel="linear", tol=1e-8).fit(X)
+core, rounds = [0], []
+while True:
+    ball = EnclosingBall(kernel="linear", tol=1e-8).fit(X[core])
+    center = ball.dual_coef_ @ ball.support_vectors_
+    distance = np.linalg.norm(X - center, axis=1)
+    rounds.append((list(core), center, ball.radius_))
+    if distance.max() <= (1 + EPSILON) * ball.radius_:
+        break
+    core.append(int(distance.argmax()))
+print(f"{len(core)} core vectors; radius {ball.radius_:.4f}, exact {exact.radius_:.4f}")
 
-def main(path="enclosing_ball.png"):
-    figure = draw_balls()
-    print(figure.axes[0].get_title())
-    figure.savefig(path, dpi=120)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+figure, panels = plt.subplots(1, len(rounds), figsize=(3.2 * len(rounds), 3.6), layout="constrained")
+middle = exact.dual_coef_ @ exact.support_vectors_
+for panel, (taken, center, radius) in zip(panels, rounds, strict=True):
+    panel.plot(*X.T, ".", color="0.55", markersize=4)
+    panel.plot(*X[taken].T, "s", mfc="none", ms=9, color="#d55e00")
+    panel.add_patch(Circle(middle, exact.radius_, fill=False, ls=":", color="0.4"))
+    panel.add_patch(Circle(center, radius, fill=False, color="#0072b2"))
+    panel.add_patch(Circle(center, (1 + EPSILON) * radius, fill=False, ls="--", color="#0072b2"))
+    panel.set(aspect="equal", xlim=(-3.2, 3.2), ylim=(-3.2, 3.2), xticks=[], yticks=[])
+    panel.set_title(f"{len(taken)} row{'s' * (len(taken) > 1)}, radius {radius:.2f}")
+plt.show()

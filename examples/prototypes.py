@@ -1,10 +1,11 @@
-"""Class prototypes move away from their mean: the scatter paper's figures 1 to 3.
+"""
+Class prototypes
+================
 
-Left, three classes in the plane under the linear kernel: squares are the prototypes, means of the encircled support
-vectors, and the arrows show their scatter around the mean. Right, the same for four classes under the RBF kernel, whose
-space is projected to the plane of the prototypes.
-
-    python examples/prototypes.py
+Every class has a prototype, the weighted mean of its support vectors (circles), and the scatter machine pushes the
+prototypes (squares) away from their mean. Left, three classes in the plane under the linear kernel. Right, four classes
+on a line under the RBF kernel: its space is projected to the plane in which the prototypes differ most. Jenssen et al.
+(2012), figures 1 to 4.
 """
 
 import matplotlib.pyplot as plt
@@ -19,18 +20,14 @@ def clouds(centers, seed, n=40):
     return np.asarray(centers, float)[y] + 0.45 * rng.normal(size=(len(y), 2)), y
 
 
-def main(out="prototypes.png"):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-    X, y = clouds([(0, 0), (3, 0), (1.5, 2.6)], seed=0)
-    model = JointSVC("scatter", kernel="linear", nu=0.05, intercept="exact").fit(X, y)
-    plane = PrototypeDisplay.from_estimator(model, X, y, ax=left)
-    left.set_title("linear kernel")
-    X, y = clouds([(-3, 0), (-1, 0), (1, 0), (3, 0)], seed=1)
-    line = PrototypeDisplay.from_estimator(JointSVC("scatter", nu=0.05, gamma=0.5).fit(X, y), X, y, ax=right)
-    right.set_title("RBF kernel, four classes that lie on a line")
-    figure.savefig(out)
-    return plane, line
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+X, y = clouds([(0, 0), (3, 0), (1.5, 2.6)], seed=0)
+model = JointSVC("scatter", kernel="linear", nu=0.05, intercept="exact").fit(X, y)
+plane = PrototypeDisplay.from_estimator(model, X, y, ax=left)
+left.set_title("linear kernel")
 
-
-if __name__ == "__main__":
-    main()
+X, y = clouds([(-3, 0), (-1, 0), (1, 0), (3, 0)], seed=1)
+model = JointSVC("scatter", nu=0.05, gamma=0.5).fit(X, y)
+line = PrototypeDisplay.from_estimator(model, X, y, ax=right)
+right.set_title("RBF kernel, four classes that lie on a line")
+plt.show()

@@ -1,18 +1,21 @@
-"""Handwritten digits before and after supervised Isomap, and the control with shuffled labels: two pictures."""
+"""
+Supervised Isomap, and its control
+==================================
 
+Handwritten digits in the plane. The map knows the labels of the rows that it was fitted to, and separates *any* labels
+there, even shuffled ones: a picture of training rows proves nothing. What counts is where held-out rows land, whose
+labels it never sees. Upper row: real labels; lower row: shuffled ones. After Silva and Ribeiro (2009).
+"""
+
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 
 from polymargin import EmbeddingDisplay, SupervisedIsomap
 
 X, y = load_digits(return_X_y=True)
-X = X / 16
-train, test = slice(0, 1000), slice(1000, None)
-
-model = SupervisedIsomap(n_components=3).fit(X[train], y[train])
-print(f"residual variance {model.residual_variance_:.3f}, trustworthiness {model.trustworthiness_:.3f}")
-display = EmbeddingDisplay.from_estimator(model, X[train], y[train], X_test=X[test], y_test=y[test])
-display.figure_.savefig("digits.png", dpi=100)
-
+train, test = slice(0, 800), slice(800, 1400)
 display = EmbeddingDisplay.from_permuted(SupervisedIsomap(), X[train], y[train], X[test], y[test])
-display.figure_.savefig("digits_control.png", dpi=100)
-print(display.accuracies_)
+for labels, (fitted, held_out) in display.accuracies_.items():
+    print(f"{labels} labels: the nearest training row has the right one for {fitted:.0%} of the rows that the map was")
+    print(f"fitted to, and for {held_out:.0%} of held-out rows")
+plt.show()

@@ -52,7 +52,7 @@ def test_make_targets_exist(document):
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_named_files_exist(document):
-    named = re.findall(r"\b((?:core|src|docs|tests|benchmarks)/[\w./-]*\w)", (ROOT / document).read_text())
+    named = re.findall(r"\b((?:core|src|docs|tests|benchmarks|examples)/[\w./-]*\w)", (ROOT / document).read_text())
     missing = {name for name in named if not (ROOT / name).exists()}
     assert not missing, f"{document} names files that do not exist: {missing}"
 
@@ -63,6 +63,11 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
+def made_from(page):
+    """The source of a page of the gallery, which exists only where the site was built."""
+    return "../examples/README.rst" if page[1] == "index" else f"../examples/{page[1]}.py"
+
+
 @pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md", "benchmarks/README.md"])
 def test_links_and_pictures_exist(document):
     text, missing = (ROOT / document).read_text(), []
@@ -70,6 +75,7 @@ def test_links_and_pictures_exist(document):
         if target.startswith("http"):
             continue
         file, _, anchor = target.partition("#")
+        file = re.sub(r"^gallery/(\w+)\.rst$", made_from, file)
         path = (ROOT / document).parent / file if file else ROOT / document
         if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors(path.read_text())):
             missing.append(target)

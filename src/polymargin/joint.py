@@ -186,6 +186,12 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    PairwiseSVC, OneVsRestSVC, OutputCodeSVC : many binary machines instead.
+    LandmarkSVC, CoreVectorSVC : for many rows.
+    StructuredSVC : losses between classes.
+
     References
     ----------
     .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and

@@ -1,6 +1,6 @@
 """Displays: what is drawn is what the machine says, in the axes that were given; and the gallery of examples."""
 
-import importlib.util
+import runpy
 import sys
 from pathlib import Path
 
@@ -45,10 +45,8 @@ def fitted():
 
 
 def example(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """What an example of the gallery leaves behind: its names."""
+    return runpy.run_path(str(EXAMPLES / f"{name}.py"))
 
 
 # --- sensitivities ----------------------------------------------------------------------------------------------------
@@ -274,28 +272,26 @@ def test_without_matplotlib_the_message_says_what_to_install(fitted, monkeypatch
         SensitivityDisplay.from_estimator(model, X, y)
 
 
-def test_toy_example_ranks_the_features_that_decide(tmp_path, seed, capsys):
+def test_toy_example_ranks_the_features_that_decide(seed, capsys):
     """Figure 17: dimensions 1 to 3 decide, 4 and 5 do not."""
     toy = example("sensitivity_toy")
-    model, mean, each = toy.main(str(tmp_path / "toy.png"))
     said = capsys.readouterr().out
     assert "accuracy on new rows: 1.0" in said
-    assert set(said.split("most sensitive first: ")[1].split(", ")[:3]) == {"dim 1", "dim 2", "dim 3"}
-    assert {p.name for p in tmp_path.iterdir()} == {"toy.png", "toy_rows.png", "toy_classes.png"}
-    X, y = toy.toy(seed)
+    assert set(said.split("most sensitive first: ")[1].split(", ")[:3]) == {"x1", "x2", "x3"}
+    X, y = toy["toy"](seed)
     model = JointSVC("scatter", C=10, gamma=0.1).fit(X, y)
     total, classes = sensitivity_map(model, X, of="mean"), sensitivity_map(model, X, y).mean(axis=0)
     assert total[:3].min() > 2 * total[3:].max()
     assert classes[:3].min() > classes[3:].max()
-    assert np.all(toy.draw_rows(X, y).axes[3].collections[0].get_offsets()[:, 1] == X[:, 3])  # figure 16
+    shown = plt.figure(1).axes[3].collections[0].get_offsets()[:, 1]  # figure 16
+    assert np.all(shown == toy["X"][:, 3])
 
 
-def test_digits_example_finds_the_pixels_inside(tmp_path):
+def test_digits_example_finds_the_pixels_inside(monkeypatch):
     """Figures 21 to 24: pixels near the boundary matter little, the maps follow the shapes of the digits."""
-    module = example("sensitivity_digits")
-    model, pictures = module.main(str(tmp_path / "digits.png"))
-    assert len(list(tmp_path.iterdir())) == 5
-    maps = np.vstack([pictures[""].sensitivities, pictures["_classes"].sensitivities])
+    monkeypatch.delenv("POLYMARGIN_DATA", raising=False)
+    left = example("sensitivity_digits")
+    maps = np.vstack([left["mean"].sensitivities, left["each"].sensitivities])
     side = int(np.sqrt(maps.shape[1]))
     maps = maps.reshape(4, side, side)
     edge = side // 8
@@ -304,35 +300,31 @@ def test_digits_example_finds_the_pixels_inside(tmp_path):
     assert np.all(outside < 0.4 * inside)
 
 
-def test_usps_maps_follow_the_digits(real_data, tmp_path):
-    module = example("sensitivity_digits")
-    X, y, shape = module.digits()
-    assert (len(y), shape) == (789, (16, 16))
-    model = JointSVC("scatter", C=10).fit(X, y)
-    zero, one, eight = sensitivity_map(model, X, y).reshape(3, 16, 16)
+def test_usps_maps_follow_the_digits(real_data):
+    left = example("sensitivity_digits")
+    assert (len(left["y"]), left["shape"]) == (789, (16, 16))
+    zero, one, eight = left["each"].sensitivities.reshape(3, 16, 16)
     middle = np.s_[6:10, 7:9]
     assert zero[middle].mean() < 0.5 * zero.max()  # the hole of the 0
     assert one[:, 5:11].sum() > 0.8 * one.sum()  # the stroke of the 1
     assert eight[:, [0, 1, 14, 15]].mean() < 0.1 * eight.mean()  # no digit comes near the sides
 
 
-def test_prototype_example(tmp_path):
-    plane, line = example("prototypes").main(str(tmp_path / "prototypes.png"))
-    assert len(plane.arrows_) == 3 and len(line.arrows_) == 4
+def test_prototype_example():
+    left = example("prototypes")
+    assert len(left["plane"].arrows_) == 3 and len(left["line"].arrows_) == 4
 
 
-def test_pixel_gammas_example(tmp_path):
+def test_pixel_gammas_example():
     """Figures 9 and 10 of the paper on model selection: few pixels with large gammas are enough."""
-    search, errors, _ = example("pixel_gammas").main(str(tmp_path / "pixels.png"), n_rows=300)
-    assert search.feature_weights_.shape == (64,) and np.ptp(search.feature_weights_) > 0
-    found, chance = errors["gammas of criterion I"], errors["chance"]
+    left = example("pixel_gammas")
+    weights = left["search"].feature_weights_
+    assert weights.shape == (64,) and np.ptp(weights) > 0
+    found, chance = left["errors"]["gammas of criterion I"], left["errors"]["chance"]
     assert found[3] < 0.15 and found[3] < chance[3] and found[-1] == chance[-1]
-    assert (tmp_path / "pixels.png").stat().st_size < 60_000
 
 
-def test_overlap_example_shows_what_scatter_does_not_see(tmp_path, capsys):
+def test_overlap_example_shows_what_scatter_does_not_see():
     """Four classes, two of them close: crammer-singer is near Bayes, scatter only where the means are far apart."""
-    pytest.importorskip("matplotlib")
-    joint, scatter, apart = example("overlap").main(tmp_path / "overlap.png")
+    joint, scatter, apart = example("overlap")["found"]
     assert joint[0] > joint[1] - 0.03 and scatter[0] < scatter[1] - 0.05 and apart[0] > apart[1] - 0.01
-    assert (tmp_path / "overlap.png").exists() and "crammer-singer" in capsys.readouterr().out

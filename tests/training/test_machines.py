@@ -24,7 +24,7 @@ MACHINE_LOSSES = [(m, loss) for m in TABLE for loss in MACHINES[m].losses]
 every_machine = pytest.mark.parametrize("machine, loss", MACHINE_LOSSES)
 every_intercept = pytest.mark.parametrize("intercept", ["none", "regularized"])
 
-# The binary SVC without bias at factor * C has the same decision values for two classes (docs/index.md derives them).
+# The binary SVC without bias at factor * C has the same decision values for two classes (docs/theory.md derives them).
 BINARY_C = {
     "kesler": 2.0,
     "crammer-singer": 2.0,

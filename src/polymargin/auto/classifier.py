@@ -128,6 +128,11 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    KernelSearchCV : exact cross-validation over a grid of your own.
+    JointSVC, PairwiseSVC : the machines themselves.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine

@@ -38,7 +38,7 @@ What to try next
   JointSVC(class_weight="balanced") rare classes count as much as frequent ones
   JointSVC(kernel="laplacian")      linear, poly, ..., or a function of your own
   JointSVC(time_limit=60)           stops in time and reports the gap
-Read docs/index.md for what the numbers mean; run make test to see them checked."""
+Read docs/theory.md for what the numbers mean; run make test to see them checked."""
 
 
 def best_of(k: int, work: Callable[[], Any]) -> tuple[Any, float]:

@@ -139,6 +139,12 @@ class CoreVectorSVC(CoreModel):
     traffic_ : dict
         On Dask: passes over the data, and bytes sent to the workers and received from them.
 
+    See Also
+    --------
+    LandmarkSVC : many rows whose classes overlap.
+    EnclosingBall : the ball behind it.
+    JointSVC : all rows at once.
+
     References
     ----------
     .. [1] S. Asharaf, M. N. Murty and S. K. Shevade, "Multiclass core vector machine", ICML 2007: eq. 7 (primal), 8 to

@@ -93,6 +93,10 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
     status_, n_iter_, core_size_path_, n_kernel_evals_, fit_seconds_, gamma_, n_features_in_, feature_names_in_
         As in :class:`CoreVectorSVC`.
 
+    See Also
+    --------
+    CoreVectorSVC : the classifier made of such balls.
+
     References
     ----------
     .. [1] S. Asharaf, M. N. Murty and S. K. Shevade, "Multiclass core vector machine", ICML 2007: eq. 1 to 3.

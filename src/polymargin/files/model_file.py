@@ -56,6 +56,11 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> Path:
     path : Path
         The file.
 
+    See Also
+    --------
+    load_model : reads it again.
+    polymargin.onnx.to_onnx : for programs without Python.
+
     Examples
     --------
     >>> import tempfile
@@ -150,6 +155,20 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
         If the file is not a sound model file, whatever is wrong with it.
     OSError
         If there is no such file, or it cannot be opened.
+
+    See Also
+    --------
+    save_model : writes the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import PairwiseSVC, load_model, save_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load_model(save_model(PairwiseSVC().fit(X, y), f"{folder}/iris.pm"), mmap=True).score(X, y) > 0.95
+    True
     """
     path = Path(path)
     if path.exists() and not path.is_file():  # opening a pipe would wait for its other end

@@ -38,6 +38,24 @@ class CriterionDisplay:
         Criterion, and error if there is one.
     lines_ : list of Line2D
         The path, on each surface.
+
+    See Also
+    --------
+    RadiusMarginSearch : the search that it draws.
+
+    References
+    ----------
+    .. [1] L. Wang, P. Xue and K. L. Chan, "Two criteria for model selection in multiclass support vector machines",
+       IEEE Transactions on Systems, Man, and Cybernetics B 38(6), 2008: figures 2 and 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import CriterionDisplay, PairwiseSVC, RadiusMarginSearch
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = RadiusMarginSearch(PairwiseSVC(), cv=None).fit(X, y)
+    >>> len(CriterionDisplay.from_search(search, X, y, n_points=5).surfaces_)
+    1
     """
 
     def __init__(

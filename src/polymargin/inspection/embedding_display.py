@@ -42,6 +42,10 @@ class EmbeddingDisplay:
         One per panel; `ax_` is the first.
     points_, names_ : list of list of artists
         The scatter of every class, and its name, for each panel.
+
+    See Also
+    --------
+    SupervisedIsomap : the map that it draws.
     """
 
     accuracies_: dict[str, tuple[float, float]]

@@ -45,6 +45,11 @@ class PrototypeDisplay:
         Dots of the rows, circles around support vectors, squares of the prototypes, the cross of their mean.
     arrows_ : list of Annotation
         From the mean to the prototypes.
+
+    See Also
+    --------
+    JointSVC : the machine of the prototypes.
+    SupportVectorDisplay : the rows that they are made of.
     """
 
     def __init__(

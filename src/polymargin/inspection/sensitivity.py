@@ -67,6 +67,10 @@ def sensitivity_map(
         Sensitivities, at least 0, for `of="class"` and `of="mean"`; of reductions with more than two classes, of shape
         (n_machines, n_features), in the order of `dual_coef_`. A class or machine without rows has NaN.
 
+    See Also
+    --------
+    SensitivityDisplay : the maps as bars or images.
+
     Notes
     -----
     The Laplacian kernel has a kink where a feature of x equals that of a support vector; the mean of the two one-sided

@@ -113,6 +113,15 @@ class LandmarkSVC(LandmarkModel):
     kkt_violation_, n_kernel_evals_, fit_seconds_, gamma_, shape_fit_, n_features_in_, feature_names_in_
         As in :class:`JointSVC`; `kkt_violation_` is the gap.
 
+    See Also
+    --------
+    CoreVectorSVC : many rows whose classes can be told apart.
+    JointSVC : all rows, exactly.
+
+    References
+    ----------
+    .. [1] C. Williams and M. Seeger, "Using the Nyström method to speed up kernel machines", NIPS 2000.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

@@ -131,6 +131,11 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    EmbeddingDisplay : its pictures, with the control.
+    GRNNRegressor : how new rows are placed.
+
     References
     ----------
     .. [1] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with

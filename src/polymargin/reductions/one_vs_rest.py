@@ -96,6 +96,15 @@ class OneVsRestSVC(CodeClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    PairwiseSVC, OutputCodeSVC : other codes.
+    JointSVC : `machine="ovr"` has the same problems without a free bias.
+
+    References
+    ----------
+    .. [1] R. Rifkin and A. Klautau, "In defense of one-vs-all classification", JMLR 5, 2004.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

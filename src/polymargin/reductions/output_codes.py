@@ -224,6 +224,10 @@ class OutputCodeSVC(CodeClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    PairwiseSVC, OneVsRestSVC : codes with names of their own.
+
     References
     ----------
     .. [1] E. L. Allwein, R. E. Schapire and Y. Singer, "Reducing multiclass to binary: a unifying approach for margin

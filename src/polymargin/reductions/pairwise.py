@@ -113,6 +113,12 @@ class PairwiseSVC(CodeClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    OneVsRestSVC, OutputCodeSVC : other codes.
+    JointSVC : one problem for all classes.
+    sklearn.svm.SVC : the same machines.
+
     References
     ----------
     .. [1] J. C. Platt, N. Cristianini and J. Shawe-Taylor, "Large margin DAGs for multiclass classification", NIPS

@@ -131,6 +131,11 @@ class RadiusMarginSearch(BestEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels.
 
+    See Also
+    --------
+    KernelSearchCV : by cross-validation.
+    CriterionDisplay : its path.
+
     References
     ----------
     .. [1] L. Wang, P. Xue and K. L. Chan, "Two criteria for model selection in multiclass support vector machines",

@@ -105,6 +105,11 @@ class KernelSearchCV(BestEstimator):
     classes_ : ndarray of shape (n_classes,)
         Labels.
 
+    See Also
+    --------
+    RadiusMarginSearch : by a gradient instead of a grid.
+    AutoSVC : chooses the grid too.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

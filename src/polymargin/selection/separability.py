@@ -63,6 +63,15 @@ def class_separability(
     separability : Separability
         `between`, `within`, `total`, the three traces; its `ratio` is between / total.
 
+    See Also
+    --------
+    single_machine_bound : a bound instead of traces.
+
+    References
+    ----------
+    .. [1] L. Wang, P. Xue and K. L. Chan, "Two criteria for model selection in multiclass support vector machines",
+       IEEE Transactions on Systems, Man, and Cybernetics B 38(6), 2008.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -122,6 +131,24 @@ def single_machine_bound(X: Any, y: Any, *, C: float = 1.0, gamma: float, n_jobs
     -------
     bound : float
         The product of squared radius and squared norms.
+
+    See Also
+    --------
+    RadiusMarginSearch : minimizes criteria of this kind.
+    class_separability : traces of scatter matrices.
+
+    References
+    ----------
+    .. [1] L. Wang, P. Xue and K. L. Chan, "Two criteria for model selection in multiclass support vector machines",
+       IEEE Transactions on Systems, Man, and Cybernetics B 38(6), 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import single_machine_bound
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(single_machine_bound(X, y, C=1.0, gamma=0.5), 1)
+    53.3
     """
     model = JointSVC("kesler", loss="squared_hinge", C=C / 4, gamma=gamma, tol=1e-6, n_jobs=n_jobs).fit(X, y)
     X, y = check_rows(model, X, y, fit=True, precomputed=False)

@@ -147,6 +147,11 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    SupervisedIsomap : places new rows with it.
+    KernelDensityNB : densities instead of means.
+
     References
     ----------
     .. [1] D. Specht, "A general regression neural network", IEEE Transactions on Neural Networks 2(6), 1991.

@@ -56,6 +56,10 @@ class KernelDensityNB(ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    GRNNRegressor : means with the same kernel.
+
     References
     ----------
     .. [1] B. W. Silverman, "Density estimation for statistics and data analysis", Chapman and Hall, 1986, eq. 3.28.

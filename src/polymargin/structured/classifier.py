@@ -120,6 +120,10 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had string column names.
 
+    See Also
+    --------
+    JointSVC : equal losses, with kernels.
+
     References
     ----------
     .. [1] I. Tsochantaridis, T. Joachims, T. Hofmann and Y. Altun, "Large margin methods for structured and

@@ -1,0 +1,32 @@
+"""
+A million rows
+==============
+
+Ten Gaussian classes that can be told apart, up to a million rows. The number of core vectors grows far more slowly
+than the rows, so that most of the time is passes over all rows: it is nearly proportional to them. Every fit ends
+with a certified gap within 5 %.
+"""
+
+import matplotlib.pyplot as plt
+
+from polymargin import CoreVectorSVC
+from polymargin.datasets import make_gaussians
+
+sizes = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+X, y = make_gaussians(max(sizes), random_state=0)
+X_test, y_test = make_gaussians(20_000, random_state=1)
+models = [CoreVectorSVC(C=10, gamma=0.1, tol=0.05).fit(X[:n], y[:n]) for n in sizes]
+
+figure, panels = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+columns = {
+    "seconds to train": [model.fit_seconds_ for model in models],
+    "core vectors": [len(model.support_) for model in models],
+    "accuracy on new rows [%]": [100 * model.score(X_test, y_test) for model in models],
+}
+for panel, (name, values) in zip(panels, columns.items(), strict=True):
+    panel.plot(sizes, values, "o-")
+    panel.set(title=name, xlabel="rows", xscale="log", ylim=(95, 100) if "accuracy" in name else (0.01, None))
+panels[0].set(yscale="log", ylim=(0.05, None))
+for n, model in zip(sizes, models, strict=True):
+    print(f"{n:9,} rows: {len(model.support_):4} core vectors, gap {model.duality_gap_:.2%}, {model.status_}")
+plt.show()

@@ -1,0 +1,34 @@
+"""
+One-versus-one against joint
+============================
+
+Accuracy of one-versus-one, one-versus-rest and a joint machine over the width of the kernel: each at the better C of
+two, by five-fold cross-validation that shares all kernel values, on 400 digits. Near the best width they differ by four
+rows or fewer: joint training by itself hardly moves the accuracy. What it gives is one score per class.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+from polymargin import JointSVC, KernelSearchCV, OneVsRestSVC, PairwiseSVC
+
+X, y = load_digits(return_X_y=True)
+X, y = X[:400] / 16, y[:400]
+gammas = np.geomspace(0.003, 1, 7)
+machines = {"one-versus-one": PairwiseSVC(), "one-versus-rest": OneVsRestSVC(), "crammer-singer": JointSVC()}
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+for (name, machine), marker in zip(machines.items(), "os^", strict=True):
+    search = KernelSearchCV(machine, C=[1, 10], gamma=gammas, cv=5).fit(X, y)
+    at = np.array([params["gamma"] for params in search.cv_results_["params"]])
+    scores = search.cv_results_["mean_test_score"]
+    left.plot(gammas, [scores[at == gamma].max() for gamma in gammas], marker + "-", label=name, markersize=5)
+    model = search.best_estimator_
+    right.barh(name, len(model.support_), color="#8fb8de")
+    right.text(len(model.support_), name, f" {search.best_score_:.1%} ", ha="right", va="center")
+    print(f"{name}: {search.best_score_:.3f} at {search.best_params_}")
+left.set(xscale="log", xlabel="gamma", title="accuracy in cross-validation", ylim=(0.9, 1.0))
+left.legend()
+right.set(title="support vectors and accuracy of the best", xlabel=f"of {len(y)} rows")
+plt.show()

@@ -1,0 +1,104 @@
+"""The site is whole: every public name, page and example has its place. `make docs` builds it."""
+
+import ast
+import inspect
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import polymargin
+from polymargin import datasets, onnx, report
+
+DOCS = Path(__file__).parents[1] / "docs"
+EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
+PUBLIC = [name for name in polymargin.__all__ if not name.startswith("_")]
+
+
+def listed(page):
+    """The names under the autosummary lists of a page."""
+    blocks = re.findall(r"^\.\. autosummary::\n(?: {3}.*\n|\n)*", (DOCS / page).read_text(), re.MULTILINE)
+    return re.findall(r"^ {3}([\w.]+)$", "".join(blocks), re.MULTILINE)
+
+
+def sections(thing):
+    return re.findall(r"^(.+)\n-{3,}$", inspect.getdoc(thing), re.MULTILINE)
+
+
+def test_the_list_of_names_is_complete():
+    names = listed("api.rst")
+    assert len(names) == len(set(names))
+    more = {
+        *(f"datasets.{name}" for name in datasets.__all__ if name != "NAMES"),
+        *(f"onnx.{name}" for name in onnx.__all__),
+        *(f"report.{name}" for name in report.__all__ if name != "facts"),
+    }
+    assert set(names) == {*PUBLIC, *more}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example(name):
+    """In its docstring, with what else to look at; a display in the gallery."""
+    if name.endswith("Display"):
+        assert any(re.search(rf"\b{name}\b", path.read_text()) for path in EXAMPLES), f"{name} is in no example"
+    else:
+        assert {"Parameters", "See Also", "Examples"} <= set(sections(getattr(polymargin, name)))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_short_and_draw(path):
+    """A title, what there is to see, fewer than 60 lines, a picture that is shown."""
+    text = path.read_text()
+    assert len(text.splitlines()) < 60
+    title, line, blank, *prose = ast.get_docstring(ast.parse(text)).split("\n")
+    assert len(line) == len(title) and set(line) == {"="} and not blank and len(prose) >= 2
+    assert text.endswith("plt.show()\n")
+
+
+def test_the_gallery_is_a_gallery():
+    assert len(EXAMPLES) >= 15
+
+
+def test_every_page_is_in_the_table_of_contents():
+    entries = {"index"}
+    for page in [*DOCS.glob("*.md"), *DOCS.glob("*.rst")]:
+        text = page.read_text()
+        blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        blocks += re.findall(r"^\.\. toctree::\n((?: {3}.*\n|\n)*)", text, re.MULTILINE)
+        entries.update(re.findall(r"^ *(?:\w+ <)?([\w/-]+)>?$", "".join(blocks), re.MULTILINE))
+    pages = {page.stem for pattern in ("*.md", "*.rst") for page in DOCS.glob(pattern)}
+    assert pages == entries - {"gallery/index"}
+
+
+def test_the_start_page_links_to_what_exists():
+    text = (DOCS / "index.rst").read_text()
+    for target in re.findall(r":link: (\S+)", text):
+        folder, _, name = target.rpartition("/")
+        if folder == "gallery":
+            assert name == "index" or (DOCS.parent / "examples" / f"{name}.py").exists(), target
+        else:
+            assert any((DOCS / f"{target}{ending}").exists() for ending in (".md", ".rst")), target
+    pictures = re.findall(r":img-top: (\S+)", text)
+    assert len(pictures) >= 5 and all((DOCS / picture).exists() for picture in pictures)
+
+
+def test_notes_move_into_the_changelog(tmp_path):
+    """To the end of the list of their kind, under the topmost version; a kind without a list gets one."""
+    (tmp_path / "changes.d").mkdir()
+    (tmp_path / "CHANGELOG.md").write_text(
+        "# C\n\n## 2\n\n### Added\n\n- a\n\n### Fixed\n\n- f\n\n## 1\n\n### Added\n\n- o\n"
+    )
+    for name, note in {"x.added": "b\nc", "y.fixed": "g", "z.removed": "r"}.items():
+        (tmp_path / "changes.d" / f"{name}.md").write_text(note + "\n")
+    runpy.run_path(str(DOCS.parent / "changes.d" / "collect.py"))["main"](tmp_path)
+    assert (tmp_path / "CHANGELOG.md").read_text() == (
+        "# C\n\n## 2\n\n### Added\n\n- a\n- b c\n\n### Fixed\n\n- f\n- g\n\n### Removed\n\n- r\n"
+        "\n## 1\n\n### Added\n\n- o\n"
+    )
+    assert not list((tmp_path / "changes.d").iterdir())
+
+
+def test_notes_have_a_kind():
+    names = [path.name for path in (DOCS.parent / "changes.d").glob("*.md") if path.name != "README.md"]
+    assert all(re.fullmatch(r"[\w-]+\.(added|changed|fixed|removed)\.md", name) for name in names)
