@@ -17,7 +17,8 @@ constexpr Index kFresh = 256;   // violate the conditions, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
 constexpr double kFaceShare = 2,
                  kQuick = 2e9;      // a factor may cost so much more than the steps since the last one, or this
-constexpr double kMostWork = 2e10;  // multiply-adds of one face
+constexpr double kMostWork = 2e10;  // multiply-adds of one face,
+constexpr double kFirstWork = 3e7;  // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kStep = 20000;     // of a step, besides two passes over the scores
 constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
 }  // namespace
@@ -229,7 +230,10 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
   qp_.load(set_, std::move(rows), scores_, b);
-  if (!face_.solve(qp_, std::min(target, settings_.tol), kMostWork, stop)) patience_ *= 2;
+  const double work = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
+  const bool solved = face_.solve(qp_, std::min(target, settings_.tol), work, stop);
+  if (!solved && !first_) patience_ *= 2;
+  first_ = false;
   independent_ = face_.independence() > kIndependent;
   work_ = 0, waited_ = 0;
   for (Index r = 0; r < f; ++r)
