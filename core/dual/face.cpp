@@ -18,6 +18,7 @@ constexpr double kSumError = 1e-12;  // of a group, relative to its variables
 constexpr Index kMostGroups = 64;
 constexpr double kAboveRounding = 20,
                  kCoarsest = 1;  // violations that are told from a residual, and the largest of them
+constexpr double kAnew = 0.1;  // work of a new factor, relative to its size cubed
 constexpr std::size_t kBlock = 5,
                       kTogether = 32,  // come into the factor at once
     kShare = 16;                       // variables set free together: at least, and as a share of the free ones
@@ -52,6 +53,25 @@ void Face::set_fixed(Index at) {
   factor_.remove(at, y_.data());
   y_.pop_back();
   work_ += 3 * rest * rest;
+}
+
+// Rotations for each of them, or a new factor from the first on, whichever is less work.
+void Face::set_fixed(std::vector<Index> list) {
+  const double n = double(factor_.size());
+  double work = 0;
+  std::sort(list.rbegin(), list.rend());
+  for (Index at : list) work += 3 * (n - double(at)) * (n - double(at));
+  const Index first = list.empty() ? 0 : list.back();
+  if (work < kAnew * (n * n * n - double(first * first * first))) {
+    for (Index at : list) set_fixed(at);
+    return;
+  }
+  for (Index at : list) is_free_[free_[at]] = 0;
+  std::vector<Index> rest;
+  for (Index k = first; k < factor_.size(); ++k)
+    if (is_free_[free_[k]]) rest.push_back(free_[k]);
+  free_.resize(first), y_.resize(first), factor_.cut(first);
+  set_free(rest);
 }
 
 void Face::factorize() {
@@ -106,42 +126,77 @@ void Face::solve_groups() {
   work_ += double(f) * double(n) * double(n);
 }
 
-// A step along d_, to its end (true) or to the first bound. The gradient of the free variables follows:
-// H d = -g + A lambda - jitter d, where ties count it from their bases.
+// A step along d_, to its end (true) or along the bounds that it meets: a variable stays where it meets one, the others go on
+// as long as the objective falls, and all that stayed leave the factor together. With groups it ends at the first bound,
+// as the sums hold only while all go on; with ties, at a base that has nothing left to give. The gradient of the free
+// variables follows: H d = -g + A lambda - jitter d, where ties count it from their bases.
 bool Face::advance() {
   const Index f = factor_.size();
   FaceProgram& q = *qp_;
-  double step = 1;
-  Index hit = -1, spent = -1;
-  auto meet = [&](double room, double rate) { return room < step * rate && (step = room / rate, true); };
+  std::vector<std::pair<double, Index>> stops;
+  rate_.resize(f), column_.resize(f);
   for (Index k = 0; k < f; ++k) {
     const Index i = free_[k];
-    if (meet(d_[k] > 0 ? q.high[i] - q.z[i] : q.z[i] - q.low[i], std::abs(d_[k]))) hit = k;
+    const double room = d_[k] > 0 ? q.high[i] - q.z[i] : q.z[i] - q.low[i];
+    if (room < std::abs(d_[k])) stops.push_back({room / std::abs(d_[k]), k});
+    rate_[k] = (q.n_groups() ? lambda_[q.group_of[i]] : origin(i)) - q.gradient[i] - factor_.jitter() * d_[k];
     if (q.tied()) taken_[q.tie_of[i]] += d_[k];
   }
-  for (Index k = 0; k < f && q.tied(); ++k) {
-    const Index b = q.base_of(free_[k]);
-    if (meet(q.z[b] - q.low[b], taken_[q.tie_of[b]])) spent = q.tie_of[b];
+  std::sort(stops.begin(), stops.end());
+  std::vector<Index> met;
+  Index spent = -1;
+  double done = 0;
+  for (std::size_t next = 0;; ++next) {
+    const double end = (next < stops.size() ? stops[next].first : 1) - done, step = next ? std::min(end, lowest()) : end;
+    done += go(step, spent);
+    if (spent >= 0 || next == stops.size() || step < end) break;
+    const Index k = stops[next].second, i = free_[k];
+    met.push_back(k);
+    q.z[i] = d_[k] > 0 ? q.high[i] : q.low[i];
+    if (q.n_groups()) break;
+    q.values(i, free_, column_.data());
+    steps<double>().axpy(-d_[k], column_.data(), rate_.data(), f);
+    if (q.tied()) taken_[q.tie_of[i]] -= d_[k];
+    d_[k] = 0;
   }
-  for (Index k = 0; k < f; ++k) {
+  std::fill(taken_.begin(), taken_.end(), 0.0);
+  for (double& x : excess_) x *= 1 - done;
+  const bool bent = !met.empty() && !q.n_groups(), whole = met.empty() && spent < 0;
+  if (bent)
+    see_slopes();
+  else
+    steps<double>().axpy(-done, lifted_.data(), y_.data(), f);
+  set_fixed(std::move(met));
+  if (spent >= 0) new_base(spent);
+  return whole;
+}
+
+// How far along d_ the objective falls.
+double Face::lowest() const {
+  double fall = 0, curvature = 0;
+  for (Index k = 0; k < factor_.size(); ++k) fall -= slope_of(k) * d_[k], curvature += rate_[k] * d_[k];
+  if (fall <= 0) return 0;
+  return curvature > 0 ? fall / curvature : std::numeric_limits<double>::infinity();
+}
+
+// Moves the free variables and their bases, at most until one of these is spent; returns how far.
+double Face::go(double step, Index& spent) {
+  FaceProgram& q = *qp_;
+  for (Index t = 0; t < static_cast<Index>(taken_.size()); ++t) {
+    const double room = q.z[q.base[t]] - q.low[q.base[t]];
+    if (room < step * taken_[t]) step = room / taken_[t], spent = t;
+  }
+  for (Index k = 0; k < factor_.size(); ++k) {
     const Index i = free_[k];
     q.z[i] = std::clamp(q.z[i] + step * d_[k], q.low[i], q.high[i]);
-    const double level = q.n_groups() ? lambda_[q.group_of[i]] : q.tied() ? q.gradient[q.base_of(i)] : 0;
-    q.gradient[i] += step * (level - q.gradient[i] - factor_.jitter() * d_[k]);
-    y_[k] -= step * lifted_[k];
-    if (!q.tied()) continue;
-    const Index b = q.base_of(i);
-    q.z[b] = std::max(q.z[b] - step * std::exchange(taken_[q.tie_of[i]], 0.0), q.low[b]);
+    q.gradient[i] += step * rate_[k];
   }
-  for (double& x : excess_) x *= 1 - step;
-  if (spent >= 0) {
-    q.z[q.base[spent]] = q.low[q.base[spent]];
-    new_base(spent);
-  } else if (hit >= 0) {
-    q.z[free_[hit]] = d_[hit] > 0 ? q.high[free_[hit]] : q.low[free_[hit]];
-    set_fixed(hit);
+  for (std::size_t t = 0; t < taken_.size(); ++t) {
+    double& z = q.z[q.base[t]];
+    z = std::max(z - step * taken_[t], q.low[q.base[t]]);
   }
-  return hit < 0 && spent < 0;
+  if (spent >= 0) q.z[q.base[spent]] = q.low[q.base[spent]];
+  return step;
 }
 
 // The base of a tie has nothing left to give: the variable with the most takes its place.
@@ -170,12 +225,17 @@ void Face::follow() {
     gain_ += 0.5 * (old_z_[i] - qp_->z[i]) * (old_g_[i] + g[i]);
   }
   qp_->gradient = g, old_g_ = std::move(g), old_z_ = qp_->z;
-  y_.clear();
-  for (Index k = 0; k < factor_.size(); ++k) y_.push_back(-slope_of(k));
-  factor_.forward(y_.data());
+  see_slopes();
   see_sums();
   if (kept_sums()) safe_z_ = qp_->z, safe_g_ = qp_->gradient;
   work_ += double(qp_->size()) * changed;
+}
+
+void Face::see_slopes() {
+  y_.clear();
+  for (Index k = 0; k < factor_.size(); ++k) y_.push_back(-slope_of(k));
+  factor_.forward(y_.data());
+  work_ += 0.5 * double(y_.size()) * double(y_.size());
 }
 
 void Face::see_sums() {
@@ -233,6 +293,12 @@ bool Face::widen(double tol) {
       if (most.second >= 0 && !is_free_[most.second]) set_free({most.second});
     }
   return true;
+}
+
+double Face::independence() const {
+  double sum = 0;
+  for (Index k = 0; k < factor_.size(); ++k) sum += factor_.pivot(k) / qp_->values(free_[k], {}, nullptr);
+  return free_.empty() ? 1 : sum / double(free_.size());
 }
 
 bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<bool()>& stop) {

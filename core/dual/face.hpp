@@ -5,8 +5,8 @@
 //
 //   H_FF d = -g_F + A lambda,     A'd = 0          F the free variables, A their groups
 //
-// The step d is cut at the first bound that it meets, and the variable that met it leaves F. Where none is met, the
-// gradient of all variables shows which of those at bounds violate the optimality conditions, and the worst of them
+// A variable that meets its bound on the way stays there and leaves F, the others go on as long as that is a gain. Where
+// none is met, the gradient of all variables shows which of those at bounds violate the optimality conditions, and the worst of them
 // come into F. A Cholesky factor of the system is kept up to date as variables come and go, so a step costs |F|^2
 // whatever C and however close to singular H is.
 #pragma once
@@ -27,26 +27,32 @@ class Face {
   // Whether so many free variables are not too many.
   static bool suits(double n_free) { return n_free <= kMostFree; }
   Index n_steps() const { return n_steps_; }
+  // What a free variable keeps of its curvature beside those before it in the factor, in the mean. Where it is much, steps on
+  // a few variables at a time are few.
+  double independence() const;
   // Whether it ended because rounding, or an indefinite H, leaves nothing to gain here.
   bool lost() const { return lost_; }
 
  private:
-  static constexpr Index kMostFree = 2048;
+  static constexpr Index kMostFree = 4096;
   bool is_base(Index i) const { return qp_->tied() && qp_->base_of(i) == i; }
   double level(Index i) const {
     return qp_->tied() ? qp_->gradient[qp_->base_of(i)] : level_.empty() ? 0 : level_[qp_->group_of[i]];
   }
-  double slope_of(Index k) const {
-    return qp_->gradient[free_[k]] - (qp_->tied() ? qp_->gradient[qp_->base_of(free_[k])] : 0);
-  }
+  double origin(Index i) const { return qp_->tied() ? qp_->gradient[qp_->base_of(i)] : 0; }
+  double slope_of(Index k) const { return qp_->gradient[free_[k]] - origin(free_[k]); }
   void set_free(const std::vector<Index>& list);
   void set_fixed(Index at);
+  void set_fixed(std::vector<Index> list);
   void factorize();
   void direction();
   void solve_groups();
   bool advance();
+  double lowest() const;
+  double go(double step, Index& spent);
   void new_base(Index tie);
   void follow();
+  void see_slopes();
   void see_sums();
   bool kept_sums() const;
   double see_levels();
@@ -59,6 +65,7 @@ class Face {
   std::vector<double> y_,
       lifted_;  // L^-1 of minus the slopes of the free variables, and the same with the groups' part
   std::vector<double> d_, lambda_, rows_, small_;
+  std::vector<double> rate_, column_;  // change of the free variables' gradient along d_, and a column of H
   std::vector<Index> groups_;
   std::vector<double> taken_;            // by a whole step from the base of each tie
   std::vector<double> old_z_, old_g_;    // the last point whose gradient is known for all variables

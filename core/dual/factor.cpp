@@ -41,13 +41,16 @@ void Factor::forward(double* x, Index count, Index ld) const {
       double* y = x + v * ld;
       for (Index a = 0; a < width; ++a) {
         y[k + a] /= L[a][k + a];
-        c[v * panel + a] = -y[k + a];
+        c[v * width + a] = -y[k + a];
         for (Index b = a + 1; b < width; ++b) y[k + b] -= y[k + a] * L[a][k + b];
       }
     }
-    for (Index from = k + width; from < n_; from += tile)
-      for (Index v = 0; v < count; ++v)
-        pass.add_rows(L, c.data() + v * panel, width, from, std::min(from + tile, n_), x + v * ld);
+    for (Index from = k + width; from < n_; from += tile) {
+      const Index to = std::min(from + tile, n_);
+      Index v = 0;
+      for (; v + 4 <= count; v += 4) pass.add_rows_to_four(L, c.data() + v * width, width, from, to, x + v * ld, ld);
+      for (; v < count; ++v) pass.add_rows(L, c.data() + v * width, width, from, to, x + v * ld);
+    }
   }
 }
 

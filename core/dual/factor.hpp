@@ -16,10 +16,12 @@ class Factor {
   Index append(double* rows, Index count, Index ld, const Index* group);
   // Of y = L^-1 x as well, with the one of x.
   void remove(Index at, double* y);
+  void cut(Index size) { n_ = size; }  // only the first ones stay
   // x = L^-1 x for several x, one every ld, and x = L^-T x
   void forward(double* x, Index count = 1, Index ld = 0) const;
   void backward(double* x) const;
   const double* groups(Index k) const { return column(k) + capacity_; }  // row k of W
+  double pivot(Index k) const { return column(k)[k] * column(k)[k]; }
   double jitter() const { return jitter_; }
 
  private:

@@ -10,13 +10,17 @@ namespace polymargin {
 
 namespace {
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
-constexpr Index kFace = 4096;     // rows of a face, which takes all of up to `kAll` rows,
-constexpr Index kAll = 512;  // else besides the rows off their bounds as many that violate the conditions, or `kFresh`
-constexpr Index kFresh = 256;
+constexpr Index kFace = 4096;     // rows of a face, which takes all if they are up to `kAll` or ...
+constexpr Index kAll = 512;
+constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
+constexpr Index kFresh = 256;   // violate the conditions, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
 constexpr double kFaceShare = 2,
                  kQuick = 2e9;      // a factor may cost so much more than the steps since the last one, or this
-constexpr double kMostWork = 2e10;  // multiply-adds of one face
+constexpr double kMostWork = 2e10;  // multiply-adds of one face,
+constexpr double kFirstWork = 3e7;  // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kStep = 20000;     // of a step, besides two passes over the scores
+constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
 }  // namespace
 
 template <class T>
@@ -171,7 +175,7 @@ Index MarginPolicy<T>::due() const {
 template <class T>
 std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, Index steps, Index rows) {
   since_ += steps;
-  work_ += double(steps) * double(rows) * double(T_);
+  work_ += double(steps) * (2 * double(rows) * double(T_) + kStep);
   if (since_ < due()) return {};
   waited_ += std::exchange(since_, 0);
   std::vector<double> excess(m_);
@@ -188,16 +192,18 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
     free += double(n_free);
     if (n_free > 0)
       at.push_back(k);
-    else if (m_ <= kAll || excess[k] > 0)
+    else
       others.push_back(k);
   }
   const Index n = static_cast<Index>(at.size());
-  const Index most = m_ <= kAll ? m_ : std::min(kFace - n, std::max(kFresh, n));
+  const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
+  if (!all) others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
+  const Index most = all ? m_ - n : std::min({kFace - n, std::max(kFresh, n), static_cast<Index>(others.size())});
   const double bytes = double(n + most) * double(n + most) * sizeof(T) + 1.5 * free * free * sizeof(double);
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
-  if (n < 2 || free * free * free / 3 > std::max(kFaceShare * work_, kQuick)) return {};
-  if (most < 1 || !Face::suits(free) || bytes > 0.5 * settings_.memory) {
+  if (n < 2 || free * free * free / 3 > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};
+  if (n > kFace || !Face::suits(free) || bytes > 0.5 * settings_.memory) {
     patience_ *= 2;
     return {};
   }
@@ -221,7 +227,11 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
   qp_.load(set_, std::move(rows), scores_, b);
-  if (!face_.solve(qp_, std::min(target, settings_.tol), kMostWork, stop)) patience_ *= 2;
+  const double work = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
+  const bool solved = face_.solve(qp_, std::min(target, settings_.tol), work, stop);
+  if (!solved && !first_) patience_ *= 2;
+  first_ = false;
+  independent_ = face_.independence() > kIndependent;
   work_ = 0, waited_ = 0;
   for (Index r = 0; r < f; ++r)
     for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = qp_.b(r, c);

@@ -87,6 +87,8 @@ class MarginPolicy {
   std::vector<double> scores_;    // theirs, class by class
   Index since_ = 0, waited_ = 0;  // steps since a face was thought of, and since there was one
   Index patience_ = 1;            // grows where faces cannot be solved
+  bool first_ = true;             // there was no face yet
+  bool independent_ = false;      // as the last face saw the variables
   double work_ = 0;               // multiply-adds of the steps since the last face
 };
 

@@ -18,21 +18,21 @@ void MarginQp<T>::load(const std::vector<Index>& example, std::vector<const T*> 
   shared_ = p_.reference == Reference::mean ? 1 / double(T_) : 0;
   const std::size_t size = static_cast<std::size_t>(m_ * (T_ + 1));
   for (auto* v : {&low, &high, &z, &gradient}) v->assign(size, 0.0);
-  tie_of.resize(size), base.resize(m_), label_.resize(m_);
+  tie_of.resize(size), class_of_.resize(size), base.resize(m_), label_.resize(m_);
   for (Index r = 0; r < m_; ++r) {
     const Index i = example_[r], y = label_[r] = p_.label[i];
     const double u = p_.upper[i], ref = reference(F.data(), r);
     double total = 0;
     for (Index c = 0; c < T_; ++c) {
       const Index at = c * m_ + r;
-      tie_of[at] = r;
+      tie_of[at] = r, class_of_[at] = c;
       if (c == y && p_.own_target <= 0) continue;
       z[at] = std::abs(b[at]), high[at] = p_.capped ? std::numeric_limits<double>::infinity() : u;
       gradient[at] = sign(c, r) * (F[at] - ref - p_.target(c, y) + p_.ridge[i] * b[at]);
       total += z[at];
     }
     const Index slack = T_ * m_ + r;
-    tie_of[slack] = r, high[slack] = std::numeric_limits<double>::infinity();
+    tie_of[slack] = r, class_of_[slack] = T_, high[slack] = std::numeric_limits<double>::infinity();
     z[slack] = !p_.capped ? kNoCap : total < kAtCap * u ? u - total : 0;
     base[r] = slack;
     for (Index c = 0; c < T_ && p_.capped; ++c)
@@ -63,25 +63,25 @@ double MarginQp<T>::reference(const double* F, Index r) const {
 
 template <class T>
 typename MarginQp<T>::Way MarginQp<T>::way(Index i) const {
-  const Index r = i % m_, c = i / m_, d = base[r] / m_;
+  const Index r = tie_of[i], c = class_of_[i], d = class_of_[base[r]];
   if (p_.reference == Reference::own) return {c == T_ ? label_[r] : c, d == T_ ? label_[r] : d, -1, 1};
   return {c, d, sign(c, r), -sign(d, r)};
 }
 
 template <class T>
 double MarginQp<T>::values(Index i, const std::vector<Index>& list, double* out) const {
-  const Index r = i % m_;
+  const Index r = tie_of[i];
   const Way v = way(i);
-  const double ridge = p_.ridge[example_[r]], has_base = base[r] / m_ < T_;  // that counts as well
+  const double ridge = p_.ridge[example_[r]], has_base = class_of_[base[r]] < T_;  // that counts as well
   auto with = [&](const Way& w) {
     return v.x * (w.x * (v.c == w.c) + w.y * (v.c == w.d)) + v.y * (w.x * (v.d == w.c) + w.y * (v.d == w.d)) -
            shared_ * (v.x + v.y) * (w.x + w.y);
   };
   for (Index j : list) {
-    const Index s = j % m_;
+    const Index s = tie_of[j];
     *out++ = with(way(j)) * double(K_[r][s]) + (s == r ? ridge * has_base : 0);
   }
-  return with(v) * double(K_[r][r]) + ridge * (has_base + (i / m_ < T_));
+  return with(v) * double(K_[r][r]) + ridge * (has_base + (class_of_[i] < T_));
 }
 
 template <class T>

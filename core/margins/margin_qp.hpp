@@ -38,7 +38,7 @@ class MarginQp : public FaceProgram {
     double x, y;
   };
   double sign(Index c, Index r) const { return c == T_ ? 0 : c == label_[r] ? 1 : -1; }
-  Way way(Index i) const;
+  Way way(Index i) const;  // of the row tie_of[i]
   double reference(const double* F, Index r) const;
 
   const MarginProblem& p_;
@@ -46,7 +46,7 @@ class MarginQp : public FaceProgram {
   const Index T_;
   Index m_ = 0;
   double shared_ = 0;  // -<e_c, e_d> for c != d
-  std::vector<Index> example_, label_;
+  std::vector<Index> example_, label_, class_of_;
   std::vector<const T*> K_;
 };
 

@@ -50,6 +50,9 @@ struct Steps {
   void (*axpy)(T c, const T* x, T* y, Index n);  // y += c x
   // out = c x + s y and y = c y - s x; out may begin before x.
   void (*rotate)(const T* x, T* y, T c, T s, T* out, Index n);
+  // As add_rows to four G, one every ld, with coef[v * n_rows + r] for the v-th: a row is read once for all of them.
+  void (*add_rows_to_four)(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G,
+                           Index ld);
 };
 
 template <class T>

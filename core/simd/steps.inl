@@ -186,6 +186,30 @@ void add_rows(const T* const* rows, const double* coef, Index n_rows, Index begi
 }
 
 template <class T>
+void add_rows_to_four(const T* const* rows, const double* coef, Index n_rows, Index begin, Index end, double* G,
+                      Index ld) {
+  constexpr int N = W<double>;
+  Index k = begin;
+  for (; k + 2 * N <= end; k += 2 * N) {
+    V<double> a0 = load(G + k), a1 = load(G + k + N), b0 = load(G + ld + k), b1 = load(G + ld + k + N);
+    V<double> c0 = load(G + 2 * ld + k), c1 = load(G + 2 * ld + k + N);
+    V<double> d0 = load(G + 3 * ld + k), d1 = load(G + 3 * ld + k + N);
+    for (Index r = 0; r < n_rows; ++r) {
+      const V<double> x = widened<N>(rows[r] + k), y = widened<N>(rows[r] + k + N);
+      const double a = coef[r], b = coef[n_rows + r], c = coef[2 * n_rows + r], d = coef[3 * n_rows + r];
+      a0 += a * x, a1 += a * y, b0 += b * x, b1 += b * y;
+      c0 += c * x, c1 += c * y, d0 += d * x, d1 += d * y;
+    }
+    store(G + k, a0), store(G + k + N, a1), store(G + ld + k, b0), store(G + ld + k + N, b1);
+    store(G + 2 * ld + k, c0), store(G + 2 * ld + k + N, c1);
+    store(G + 3 * ld + k, d0), store(G + 3 * ld + k + N, d1);
+  }
+  for (; k < end; ++k)
+    for (int v = 0; v < 4; ++v)
+      for (Index r = 0; r < n_rows; ++r) G[v * ld + k] += coef[v * n_rows + r] * rows[r][k];
+}
+
+template <class T>
 void add_dots(const T* A, Index ld, Index n_rows, Index n_cols, const double* x, double* y) {
   constexpr int R = 4;
   Index r = 0;
@@ -333,7 +357,7 @@ void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
 template <class T>
 constexpr Steps<T> table = {box_first<T>,  box_second<T>, update<T>,    pair_second<T>, pair_step<T>,
                             add_rows<T>,   add_dots<T>,   both_ways<T>, margins<T>,     worst_example<T>,
-                            own_scores<T>, dot<T>,        axpy<T>,      rotate<T>};
+                            own_scores<T>, dot<T>,        axpy<T>,      rotate<T>,      add_rows_to_four<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;
