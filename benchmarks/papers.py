@@ -54,11 +54,11 @@ MISPRINTS = """
 | Franc | table 1 | Thyroid has 3 attributes | 5 |
 | Franc | eq. 2, 3 | b² in the sum; no bound on the slacks | the sum of b_m²; slacks ≥ 0 for the linear cost |
 | Wang | eq. 22, 25 | 1/(4 - ...); divided by n² | a quarter of the squared distance of means; divided by n |
-| Wang | table VI, iterations of DNA and Satimage, criterion II | the same as in table IV | copied: their errors differ |
+| Wang | table VI, iterations of DNA and Satimage, criterion II | as in table IV | copied: their errors differ |
 | Wang | table VI, Iris, criterion II | 11.68 iterations in the mean of five searches | no mean of five whole numbers |
 | Wang | text of table IV | 2,700 programs of cross-validation | times five: the folds are forgotten |
-| Wang | table V, Vehicle, criterion I | sparse 25.54, single 28.84 | exchanged: elsewhere in this row and in table VII the sparse code equals the dense one, and the single machine is lower |
-| Wang | text of table V | 3.89 % on Yeast, the largest increase over cross-validation | compares two different methods |
+| Wang | table V, Vehicle, criterion I | sparse 25.54, single 28.84 | exchanged: elsewhere sparse equals dense here |
+| Wang | text of table V | 3.89 % on Yeast, the largest increase | compares two different methods |
 | Wang | table VIII | two columns "Spatial GRBF" of criterion II | spherical and ellipsoidal |
 | Asharaf | eq. 8, 9, 11 | <y, y'> + k | the product <y, y'> k |
 | Asharaf | code of the classes | sqrt(1/(T(T-1))) for other classes | its negative (`code="printed"`: as printed) |

@@ -10,8 +10,8 @@ from below. With the scores s_i = sum_j a_j M(y_i, y_j) (k_ij + b0) - h_i of all
 bounds it from above: the gap P - D is certified. One pass over the data finds P, and the rows whose s is smallest, the
 farthest ones from the center of the ball, which join the working set. Before the first pass the working set grows on
 random samples, as the paper does it. Small problems are solved as a whole (whole.py), and so are those in memory whose
-core set turns out to be a large part of the rows. Where the core set is seen not to stay small (forecast.py), the answer
-is the machine on a random sample of the rows.
+core set turns out to be a large part of the rows. Where the core set is seen not to stay small (forecast.py), the
+answer is the machine on a random sample of the rows.
 """
 
 from __future__ import annotations

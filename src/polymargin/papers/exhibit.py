@@ -85,11 +85,11 @@ REPEATS = {"scatter": 10, "criteria": 100}
 HALF = POINT / 2
 
 
-def standard_error(cell: Mapping[str, Any]) -> float | None:
-    """Of the difference of our mean and the printed one, if both have a deviation."""
+def two_standard_errors(cell: Mapping[str, Any]) -> float:
+    """Of the difference of our mean and the printed one; half a point where one of them has no deviation."""
     if cell["printed_sd"] is None or cell["ours_sd"] is None:
-        return None
-    return float(((cell["printed_sd"] ** 2 + cell["ours_sd"] ** 2) / REPEATS[cell["paper"]]) ** 0.5)
+        return HALF
+    return float(2 * ((cell["printed_sd"] ** 2 + cell["ours_sd"] ** 2) / REPEATS[cell["paper"]]) ** 0.5)
 
 
 # From the verdict of this page to the strictest: by how much a cell may be worse than printed.
@@ -98,8 +98,8 @@ RULES: dict[str, Callable[[Mapping[str, Any]], float]] = {
         POINT if c["printed_sd"] is None else c["printed_sd"]
     ),
     "by at most one point": lambda c: POINT,
-    "by at most two standard errors of the difference, or half a point where no deviation is printed": lambda c: (
-        HALF if standard_error(c) is None else 2 * standard_error(c)
+    "by at most two standard errors of the difference, or half a point where no deviation is printed": (
+        two_standard_errors
     ),
     "not at all": lambda c: 0.0,
 }
