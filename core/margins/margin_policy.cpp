@@ -16,10 +16,10 @@ constexpr Index kMany = 4;      // ... so many times those off their bounds, els
 constexpr Index kFresh = 256;   // violate the conditions, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
 constexpr double kFaceShare = 2,
-                 kQuick = 2e9;      // a factor may cost so much more than the steps since the last one, or this
-constexpr double kMostWork = 2e10;  // multiply-adds of one face,
-constexpr double kFirstWork = 3e7;  // and of the first, which shows what faces are worth, if steps were fewer
-constexpr double kStep = 20000;     // of a step, besides two passes over the scores
+                 kQuick = 2e9;        // a factor may cost so much more than the steps since the last one, or this
+constexpr double kMostWork = 2e10;    // multiply-adds of one face,
+constexpr double kFirstWork = 3e7;    // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kStep = 20000;       // of a step, besides two passes over the scores
 constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
 }  // namespace
 
@@ -200,7 +200,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   }
   const Index n = static_cast<Index>(at.size());
   const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
-  if (!all) others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
+  if (!all)
+    others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
   const Index most = all ? m_ - n : std::min({kFace - n, std::max(kFresh, n), static_cast<Index>(others.size())});
   const double bytes = double(n + most) * double(n + most) * sizeof(T) + 1.5 * free * free * sizeof(double);
   // Where most variables go to their upper bounds, steps are few: every one settles some.
