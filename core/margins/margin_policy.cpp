@@ -231,15 +231,22 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
   qp_.load(set_, std::move(rows), scores_, b);
-  const double work = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
-  const bool solved = face_.solve(qp_, std::min(target, settings_.tol), work, stop);
-  if (!solved && !first_) patience_ *= 2;
+  const double eps = std::min(target, settings_.tol),
+               most = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
+  bool solved = face_.solve(qp_, eps, most, stop);
+  Index steps = face_.n_steps();
+  // Scores that sum to zero do not see a common shift, so there steps are many all the same.
+  independent_ = p_.reference == Reference::own && face_.independence() > kIndependent;
+  if (first_ && !solved && !independent_ && !face_.lost()) {
+    solved = face_.solve(qp_, eps, kMostWork, stop);
+    steps += face_.n_steps();
+  }
+  if (!solved && !(first_ && independent_)) patience_ *= 2;
   first_ = false;
-  independent_ = face_.independence() > kIndependent;
   work_ = 0, waited_ = 0;
   for (Index r = 0; r < f; ++r)
     for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = qp_.b(r, c);
-  return face_.n_steps();
+  return steps;
 }
 
 // Whether all variables were at bounds.
