@@ -18,7 +18,7 @@ constexpr double kSumError = 1e-12;  // of a group, relative to its variables
 constexpr Index kMostGroups = 64;
 constexpr double kAboveRounding = 20,
                  kCoarsest = 1;  // violations that are told from a residual, and the largest of them
-constexpr double kAnew = 0.1;  // work of a new factor, relative to its size cubed
+constexpr double kAnew = 0.1;    // work of a new factor, relative to its size cubed
 constexpr std::size_t kBlock = 5,
                       kTogether = 32,  // come into the factor at once
     kShare = 16;                       // variables set free together: at least, and as a share of the free ones
@@ -147,7 +147,8 @@ bool Face::advance() {
   Index spent = -1;
   double done = 0;
   for (std::size_t next = 0;; ++next) {
-    const double end = (next < stops.size() ? stops[next].first : 1) - done, step = next ? std::min(end, lowest()) : end;
+    const double end = (next < stops.size() ? stops[next].first : 1) - done,
+                 step = next ? std::min(end, lowest()) : end;
     done += go(step, spent);
     if (spent >= 0 || next == stops.size() || step < end) break;
     const Index k = stops[next].second, i = free_[k];

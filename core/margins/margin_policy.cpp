@@ -16,10 +16,10 @@ constexpr Index kMany = 4;      // ... so many times those off their bounds, els
 constexpr Index kFresh = 256;   // violate the conditions, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
 constexpr double kFaceShare = 2,
-                 kQuick = 2e9;      // a factor may cost so much more than the steps since the last one, or this
-constexpr double kMostWork = 2e10;  // multiply-adds of one face,
-constexpr double kFirstWork = 3e7;  // and of the first, which shows what faces are worth, if steps were fewer
-constexpr double kStep = 20000;     // of a step, besides two passes over the scores
+                 kQuick = 2e9;        // a factor may cost so much more than the steps since the last one, or this
+constexpr double kMostWork = 2e10;    // multiply-adds of one face,
+constexpr double kFirstWork = 3e7;    // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kStep = 20000;       // of a step, besides two passes over the scores
 constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
 }  // namespace
 
@@ -197,7 +197,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   }
   const Index n = static_cast<Index>(at.size());
   const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
-  if (!all) others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
+  if (!all)
+    others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
   const Index most = all ? m_ - n : std::min({kFace - n, std::max(kFresh, n), static_cast<Index>(others.size())});
   const double bytes = double(n + most) * double(n + most) * sizeof(T) + 1.5 * free * free * sizeof(double);
   // Where most variables go to their upper bounds, steps are few: every one settles some.
@@ -227,15 +228,22 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
   qp_.load(set_, std::move(rows), scores_, b);
-  const double work = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
-  const bool solved = face_.solve(qp_, std::min(target, settings_.tol), work, stop);
-  if (!solved && !first_) patience_ *= 2;
+  const double eps = std::min(target, settings_.tol),
+               most = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
+  bool solved = face_.solve(qp_, eps, most, stop);
+  Index steps = face_.n_steps();
+  // Scores that sum to zero do not see a common shift, so there steps are many all the same.
+  independent_ = p_.reference == Reference::own && face_.independence() > kIndependent;
+  if (first_ && !solved && !independent_ && !face_.lost()) {
+    solved = face_.solve(qp_, eps, kMostWork, stop);
+    steps += face_.n_steps();
+  }
+  if (!solved && !(first_ && independent_)) patience_ *= 2;
   first_ = false;
-  independent_ = face_.independence() > kIndependent;
   work_ = 0, waited_ = 0;
   for (Index r = 0; r < f; ++r)
     for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = qp_.b(r, c);
-  return face_.n_steps();
+  return steps;
 }
 
 // Whether all variables were at bounds.
