@@ -80,7 +80,7 @@ def fit(
     )  # fmt: skip
     try:
         with err.status(f"training on {X.shape[0]} rows, {X.shape[1]} columns, {len(np.unique(y))} classes"):
-            auto.fit(X, y, groups=shared)
+            auto.fit(X, y, shared)
     except KeyboardInterrupt:
         if not (hasattr(auto, "fit_seconds_") and hasattr(auto, "machine_")):
             raise
