@@ -381,7 +381,8 @@ class WorkingSets {
                                          polished_ ? out_.n_iter + Policy::kPolishing * q : Policy::kSteps * q + 1000);
     const Index steps = policy_.solve(target, budget, [&] { return stop(target); });
     out_.n_iter += steps;
-    wanted_ = 8 * move(at) < q ? std::max(kLeast, q / 2) : kBlock;
+    const Index n_moved = move(at);  // none: partners under a sum constraint may have been left out
+    wanted_ = n_moved > 0 && 8 * n_moved < q ? std::max(kLeast, q / 2) : kBlock;
     const std::vector<Index> free = policy_.together(active_.F.data(), active_.A.data(), steps, q);
     if (free.empty()) return;
     local_kernel(free);
@@ -490,6 +491,7 @@ class WorkingSets {
   bool sharpen() {
     if (polished_ || sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
     active_.store_scores(n_, out_.gradient);
+    reference_ = out_.alpha, n_owed_ = 0;  // all rows are active here
     Solution now = out_;
     policy_.finish(now);
     if (!(relative_gap(now.primal, now.dual) > set_.gap) || rounding() > 0.1 * sharper_ * policy_.tolerance())

@@ -200,7 +200,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   if (!all)
     others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
   const Index most = all ? m_ - n : std::min({kFace - n, std::max(kFresh, n), static_cast<Index>(others.size())});
-  const double bytes = double(n + most) * double(n + most) * sizeof(T) + 1.5 * free * free * sizeof(double);
+  // Kernel values of the rows, and of those that are not kept once more on their way; the factor.
+  const double bytes = 2 * double(n + most) * double(n + most) * sizeof(T) + 1.5 * free * free * sizeof(double);
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
   if (n < 2 || free * free * free / 3 > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};

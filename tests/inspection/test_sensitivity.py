@@ -193,7 +193,7 @@ def test_searches_give_the_features_of_their_machine(seed):
     auto = AutoSVC(calibrate=False, random_state=0).fit(X, y)
     expected = sensitivity_map(auto.machine_, auto.encoder_.transform(X), y)
     assert_allclose(sensitivity_map(auto, X, y), expected)
-    labels = [t.get_text() for t in SensitivityDisplay.from_estimator(auto, X, y).axes_[0].get_xticklabels()]
+    labels = [t.get_text() for t in SensitivityDisplay.from_estimator(auto, X, y).axes_[0].get_yticklabels()]
     assert labels == list(auto.feature_names_out_)
     for model, name in (
         (KernelSearchCV(JointSVC("scatter"), C=[1.0]), "KernelSearchCV"),

@@ -309,11 +309,14 @@ def long_names(request, tmp_path_factory):
     X = pd.DataFrame(X, columns=[f"{k} bill length of the {LONG}, in millimeters" for k in range(5)])
     labels = np.array([f"{k} {LONG}" if k % 2 else f"{k}{LONG}".replace(" ", "") for k in range(T)])[y]
     labels[:2] = labels[5]
-    auto = AutoSVC(machine="scatter", C=10.0, gamma=1.0, calibrate=False).fit(X, labels)
-    auto.columns_ = [
-        {"name": LONG, "used_as": "left out", "reason": "the same in all rows", "missing": 7, "features": 0},
-        {"name": "x", "used_as": "category", "reason": "", "missing": 0, "features": 12},
-    ]
+
+    class Told(AutoSVC):
+        columns_ = [
+            {"name": LONG, "used_as": "left out", "reason": "the same in all rows", "missing": 7, "features": 0},
+            {"name": "x", "used_as": "category", "reason": "", "missing": 0, "features": 12},
+        ]
+
+    auto = Told(machine="scatter", C=10.0, gamma=1.0, calibrate=False).fit(X, labels)
     path = tmp_path_factory.mktemp("long") / "long.html"
     return T, write_report(auto, X, labels, path, title=LONG.replace(" ", "_") * 3, source="")
 
