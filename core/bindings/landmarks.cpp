@@ -10,6 +10,8 @@ namespace {
 
 using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+constexpr Index kMostClasses = Index(1) << 24;  // weights of all classes are made at once
+
 class LandmarkRows {
  public:
   LandmarkRows(nb::object X, nb::object Z, nb::dict kernel, Vector<Index> landmarks, Vector<Index> rows,
@@ -31,6 +33,7 @@ class LandmarkRows {
       refuse("label and strength need one entry per row");
     if (span(landmarks_).size == 0) refuse("landmarks must not be empty");
     check_indices(p_.label, classes, "label");
+    if (classes > kMostClasses) refuse("there can be no more than 2^24 classes");
     check_numbers(p_.strength, std::numeric_limits<double>::min(), kLargest, "strength");
     if (reference != "own" && reference != "mean" && reference != "none")
       refuse("reference must be 'own', 'mean' or 'none'");

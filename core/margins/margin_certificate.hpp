@@ -25,8 +25,7 @@ inline Proof certify(const MarginProblem& p, const std::vector<double>& alpha, c
     for (auto* v : {&ref, &sum, &top}) std::fill(v->begin(), v->end(), 0.0);
     for (Index c = 0; c < T && p.reference == Reference::mean; ++c)
       for (Index i = begin; i < end; ++i) ref[i - begin] += F[c * n + i] / double(T);
-    for (Index i = begin; i < end && p.reference == Reference::own; ++i)
-      ref[i - begin] = F[p.label[i] * n + i];
+    for (Index i = begin; i < end && p.reference == Reference::own; ++i) ref[i - begin] = F[p.label[i] * n + i];
     for (Index c = 0; c < T; ++c)
       for (Index i = begin; i < end; ++i) {
         const Index y = p.label[i], k = i - begin;

@@ -95,7 +95,7 @@ def test_a_cached_row_is_computed_once(scheme):
     assert set(kernel.rows.values()) == {1}
     assert len(model.support_) <= len(kernel.rows) < N  # every support vector, and not all others
     kernel = Counted(X)
-    fitted(scheme, X, y, kernel=kernel, tol=5e-6, memory=330 * ROW)
+    fitted(scheme, X, y, kernel=kernel, tol=5e-6, memory=120 * ROW)
     assert max(kernel.rows.values()) > 1  # a test that could not fail would not count
 
 
