@@ -25,6 +25,7 @@ import numpy as np
 from .. import kernels
 from ..fitting.progress import duration
 from ..training.certificates import relative_gap
+from ..training.runs import FEW
 from .forecast import Forecast
 from .options import CoreLimits
 from .search import Draw, Form, Found, Model, Rows, Search, Source, by_class, draw, joined
@@ -182,7 +183,8 @@ class Growth:
             tol = max(tol, min(0.5, self.limits.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
         linear, ridge = form.linear(w.X), form.ridge / w.weight
         order, segments = by_class(w.y, form.n_classes)
-        core = form.solver(w.X, order, segments, min(self.limits.memory, ROW_BYTES))
+        exact = form.widened() if len(w) <= FEW else form  # then D is known to the last digits
+        core = exact.solver(w.X, order, segments, min(self.limits.memory, ROW_BYTES))
         out = core.solve(
             linear[order], np.full(len(w), np.inf), ridge[order], "total", False, self.alpha[order],
             *self.violation(tol), max(self.limits.max_iter - self.n_iter, 0), max(self.left(), 0.0),
