@@ -208,7 +208,10 @@ class Scatter:
             if self.exact:
                 J[-1, n : n + T] = self.pi
                 J[n:-1, -1] = 0 if nu else -share * T
-            step = np.linalg.solve(J, F)
+            try:
+                step = np.linalg.solve(J, F)
+            except np.linalg.LinAlgError:  # no direction left; what was reached is judged below
+                break
             a = a - step[:n]
             b = b - step[n : n + T] if self.exact else b
             t = t - step[-1] if nu or self.exact else t

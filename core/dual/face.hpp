@@ -34,7 +34,7 @@ class Face {
   bool lost() const { return lost_; }
 
  private:
-  static constexpr Index kMostFree = 4096;
+  static constexpr Index kMostFree = 2048;  // a new factor takes under a second, and nobody is asked meanwhile
   bool is_base(Index i) const { return qp_->tied() && qp_->base_of(i) == i; }
   double level(Index i) const {
     return qp_->tied() ? qp_->gradient[qp_->base_of(i)] : level_.empty() ? 0 : level_[qp_->group_of[i]];

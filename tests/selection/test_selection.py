@@ -29,6 +29,9 @@ MINIMA = {
     ("wine", "II"): (47.14223, 2.106, -1.059),
 }
 
+# Useless columns of a large scale are what the searches are to find out.
+pytestmark = pytest.mark.filterwarnings("ignore:Column .* times larger in scale:UserWarning")
+
 
 def circles(seed, n=150, noise=50):
     """Three concentric circles in two features, and features of noise (section VI-C)."""
@@ -76,7 +79,6 @@ def test_what_is_fitted():
     np.testing.assert_array_equal(search.feature_weights_, np.full(4, search.best_params_["gamma"]))
 
 
-@pytest.mark.filterwarnings("ignore:Column .* times larger in scale:UserWarning")  # that is what the search finds out
 @pytest.mark.parametrize("criterion", ["I", "II"])
 def test_useful_features_come_first(criterion, seed):
     X, y = circles(seed)
