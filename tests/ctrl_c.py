@@ -14,7 +14,10 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 
 
 class CtrlC:
-    """Sends SIGINT to this process after it worked for some seconds; `delay` is for how long it has since then."""
+    """Sends SIGINT to this process after it worked for some seconds; `delay` is for how long it has since then.
+
+    The system may hand a signal to any thread. Here it is never the main thread, which must find out by itself.
+    """
 
     def __init__(self, seconds):
         self.seconds, self.pressed, self.over = seconds, None, threading.Event()
@@ -26,7 +29,7 @@ class CtrlC:
             if self.over.wait(0.01):
                 return
         self.pressed = time.process_time()
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
     @property
     def delay(self):

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import ceil, log
 from typing import Any
@@ -196,10 +196,13 @@ class GridRun:
                 task(k)
             return
         with ThreadPoolExecutor(self.n_threads) as pool:
-            futures = [pool.submit(task, k) for k in folds]
             try:
-                for future in futures:
-                    future.result()
+                left = {pool.submit(task, k) for k in folds}
+                while left:
+                    # Any thread may be handed a signal, and a main thread that sleeps does not learn of it.
+                    done, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        future.result()
             except BaseException:
                 self.ended.set()
                 raise
