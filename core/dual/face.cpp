@@ -21,7 +21,8 @@ constexpr double kAboveRounding = 20,
 constexpr double kAnew = 0.1;    // work of a new factor, relative to its size cubed
 constexpr std::size_t kBlock = 5,
                       kTogether = 32,  // come into the factor at once
-    kShare = 16;                       // variables set free together: at least, and as a share of the free ones
+    kShare = 16,                       // variables set free together: at least, and as a share of the free ones
+    kPart = 128;                       // of a new factor, between two looks at its work
 
 }  // namespace
 
@@ -80,7 +81,8 @@ void Face::factorize() {
   auto room = [&](Index i) { return std::min(qp_->z[i] - qp_->low[i], qp_->high[i] - qp_->z[i]); };
   std::sort(list.begin(), list.end(), [&](Index i, Index j) { return room(i) > room(j); });
   factor_.begin(qp_->n_groups(), qp_->jitter());
-  set_free(list);
+  for (std::size_t from = 0; from < list.size() && !lost_ && work_ < most_work_; from += kPart)
+    set_free({list.begin() + from, list.begin() + std::min(from + kPart, list.size())});
 }
 
 // d_ and lambda_ from y_.
@@ -304,7 +306,7 @@ double Face::independence() const {
 
 bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<bool()>& stop) {
   qp_ = &qp;
-  work_ = 0, n_steps_ = 0, gain_ = 1, lost_ = false;
+  work_ = 0, most_work_ = work, n_steps_ = 0, gain_ = 1, lost_ = false;
   safe_z_ = old_z_ = qp.z, safe_g_ = old_g_ = qp.gradient;
   is_free_.assign(qp.size(), 0), taken_.assign(qp.base.size(), 0.0);
   free_.clear();
@@ -319,7 +321,7 @@ bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<b
   int repairs = 0;
   bool reached = true;  // the tolerance that was asked for
   double last = std::numeric_limits<double>::infinity();
-  while (!lost_ && work_ < work && static_cast<Index>(free_.size()) <= kMostFree) {
+  while (!lost_ && work_ < most_work_ && static_cast<Index>(free_.size()) <= kMostFree) {
     if (n_steps_ % kStopEvery == kStopEvery - 1 && stop()) break;
     if (!free_.empty()) {
       direction();

@@ -73,7 +73,8 @@ class Face {
   std::vector<double> level_;            // multiplier of each group there
   std::vector<double> sum_, excess_;     // of z in each group at the start, and what rounding has added since
   std::vector<Index> n_free_;            // in each group
-  double work_ = 0, gain_ = 0;           // gain_: fall of the objective since the worst were last set free
+  double work_ = 0, most_work_ = 0;
+  double gain_ = 0;  // fall of the objective since the worst were last set free
   Index n_steps_ = 0;
   bool lost_ = false;
 };

@@ -18,6 +18,7 @@ class RowPolicy {
   static constexpr Index kSteps = 50;      // in a working set, per row
   static constexpr Index kPolishing = 50;  // the same in a solved one, besides as many as before
   static constexpr bool kPolishesAtOnce = false;
+  static constexpr bool kKeepsSquare = false;  // `load` makes Q of the kernel values in their place
 
   RowPolicy(const DualProblem& problem, const KernelBlocks<T>& K, const std::vector<double>& start,
             const Settings& settings, Team& team);

@@ -180,7 +180,7 @@ class WorkingSets {
 
   void set_up() {
     policy_.set_up(active_.rows, active_.A.data());
-    set_positions_.clear(), recent_.clear();
+    set_positions_.clear(), recent_.clear(), loaded_.clear();
   }
 
   // The active problem is solved: the exact scores of all others, and the next active set.
@@ -335,6 +335,7 @@ class WorkingSets {
   // K between the rows of the working set: from kernel rows that are kept, by symmetry from their columns, the rest computed.
   // A row for which as many values have been computed as a whole kernel row has gets one that is kept.
   void local_kernel(const std::vector<Index>& at) {
+    if (Policy::kKeepsSquare && at == loaded_) return;
     const Index q = static_cast<Index>(at.size());
     const auto [Q, ld] = policy_.square(q);
     std::vector<Index> due;
@@ -368,6 +369,7 @@ class WorkingSets {
       team_.run((q + few - 1) / few, [&](Index task) {
         for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) fill(r);
       });
+    loaded_ = at;
   }
 
   void advance(double target) {
@@ -549,7 +551,7 @@ class WorkingSets {
   std::vector<double> reference_;
   std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
   ActiveSet active_;
-  std::vector<Index> set_positions_, recent_;
+  std::vector<Index> set_positions_, recent_, loaded_;  // loaded_: whose kernel values the policy has
   std::vector<Index> spent_;  // values computed for a row in working sets, since the active set was chosen
   double sharper_ = 1;        // multiplies the tolerance
   double stage_tol_ = 0;      // violation at which an active set is solved well enough

@@ -43,12 +43,14 @@ void LocalMargins<T>::begin() {
   A_.assign(n_ * ld, T(0));
   for (auto* v : {&ref_, &low_, &ridge_, &up_, &down_, &at_cap_}) v->assign(ld, T(0));
   label_.assign(ld, T(-1));
+  first_.assign(n_, ld), last_.assign(n_, 0);
   diagonal_.assign(ld, T(1));
   for (Index i = 0; i < m; ++i) {
     low_[i] = T(-std::min(u[i], 1e30));
     ridge_[i] = T(ridge[i]);
     diagonal_[i] = T(std::max<double>(K[i * ld + i] + ridge[i], 1e-12));
     label_[i] = T(label[i]);
+    first_[label[i]] = std::min(first_[label[i]], i / kLanes * kLanes), last_[label[i]] = i + 1;
     set(i);
     double f = 0;
     if (p_.reference == Reference::mean)
@@ -132,7 +134,9 @@ void LocalMargins<T>::apply(Index i, const double* change) {
   if (p_.reference == Reference::mean) {
     pass.update(ref_.data(), row, row, T(sum / double(n_)), T(0), ld);
   } else if (p_.reference == Reference::own) {
-    for (Index c : moved_) pass.own_scores(F.data() + c * ld, label_.data(), T(c), ld, ref_.data());
+    for (Index c : moved_)
+      pass.own_scores(F.data() + c * ld + first_[c], label_.data() + first_[c], T(c), last_[c] - first_[c],
+                      ref_.data() + first_[c]);
   }
   set(i);
 }

@@ -43,8 +43,9 @@ class LocalMargins {
   ExampleStep step_;
   std::vector<T> A_, ref_, low_, ridge_, label_, up_, down_, at_cap_, diagonal_;
   std::vector<double> h_, D_, change_;
-  std::vector<Index> group_;  // the examples in hand
-  std::vector<Index> moved_;  // classes
+  std::vector<Index> group_;         // the examples in hand
+  std::vector<Index> moved_;         // classes
+  std::vector<Index> first_, last_;  // where examples of a class begin (at a whole vector) and end
   std::vector<std::vector<double>> f_, old_;
 };
 

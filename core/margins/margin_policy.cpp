@@ -18,7 +18,7 @@ constexpr Index kSettling = 4;  // steps per row that come first where most vari
 constexpr double kFaceShare = 2,
                  kQuick = 2e9;        // a factor may cost so much more than the steps since the last one, or this
 constexpr double kMostWork = 2e10;    // multiply-adds of one face,
-constexpr double kFirstWork = 3e7;    // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kFirstWork = 1e7;    // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kStep = 20000;       // of a step, besides two passes over the scores
 constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
 }  // namespace

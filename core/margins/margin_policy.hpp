@@ -20,6 +20,7 @@ class MarginPolicy {
   static constexpr Index kSteps = 8;      // in a working set, per row
   static constexpr Index kPolishing = 3;  // the same in a small problem, solved to rounding
   static constexpr bool kPolishesAtOnce = true;
+  static constexpr bool kKeepsSquare = true;
 
   MarginPolicy(const MarginProblem& problem, const KernelBlocks<T>& K, const Settings& settings, Team& team);
 
