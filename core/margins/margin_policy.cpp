@@ -181,31 +181,35 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   std::vector<double> excess(m_);
   measure(F, A, excess.data());
   std::vector<Index> at, others;
-  double free = 0, full = 0;
+  double full = 0;
+  std::vector<double> free_of(separate() ? T_ : 1, 0.0);  // what one factor holds
   for (Index k = 0; k < m_; ++k) {
     Index n_free = 0;
     full += at_cap_[k];
     for (Index c = 0; c < T_; ++c) {
       const bool is_full = std::abs(A[c * m_ + k]) == p_.upper[(*active_)[k]];
-      n_free += A[c * m_ + k] != 0 && !is_full, full += is_full && !p_.capped;
+      const bool is_free = A[c * m_ + k] != 0 && !is_full;
+      n_free += is_free, free_of[separate() ? c : 0] += is_free, full += is_full && !p_.capped;
     }
-    free += double(n_free);
     if (n_free > 0)
       at.push_back(k);
     else
       others.push_back(k);
   }
+  double free = 0, factors = 0;
+  for (double f : free_of) free += f, factors += f * f * f / 3;
+  const double largest = *std::max_element(free_of.begin(), free_of.end());
   const Index n = static_cast<Index>(at.size());
   const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
   if (!all)
     others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
   const Index most = all ? m_ - n : std::min({kFace - n, std::max(kFresh, n), static_cast<Index>(others.size())});
   // Kernel values of the rows, and of those that are not kept once more on their way; the factor.
-  const double bytes = 2 * double(n + most) * double(n + most) * sizeof(T) + 1.5 * free * free * sizeof(double);
+  const double bytes = 2 * double(n + most) * double(n + most) * sizeof(T) + 1.5 * largest * largest * sizeof(double);
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
-  if (n < 2 || free * free * free / 3 > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};
-  if (n > kFace || !Face::suits(free) || bytes > 0.5 * settings_.memory) {
+  if (n < 2 || factors > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};
+  if (n > kFace || !Face::suits(largest) || bytes > 0.5 * settings_.memory) {
     patience_ *= 2;
     return {};
   }
@@ -217,6 +221,18 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   at.insert(at.end(), others.begin(), others.end());
   std::sort(at.begin(), at.end());
   return at;
+}
+
+// One face of all variables, or one for each class.
+template <class T>
+bool MarginPolicy<T>::face(double eps, double work, const std::function<bool()>& stop) {
+  bool solved = true;
+  for (Index c = 0; c < (separate() ? T_ : 1); ++c) {
+    if (separate()) qp_.confine(c);
+    solved &= face_.solve(qp_, eps, work, stop);
+    face_steps_ += face_.n_steps(), lost_ |= face_.lost();
+  }
+  return solved;
 }
 
 template <class T>
@@ -231,20 +247,17 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
   qp_.load(set_, std::move(rows), scores_, b);
   const double eps = std::min(target, settings_.tol),
                most = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
-  bool solved = face_.solve(qp_, eps, most, stop);
-  Index steps = face_.n_steps();
+  face_steps_ = 0, lost_ = false;
+  bool solved = face(eps, most, stop);
   // Scores that sum to zero do not see a common shift, so there steps are many all the same.
   independent_ = p_.reference == Reference::own && face_.independence() > kIndependent;
-  if (first_ && !solved && !independent_ && !face_.lost()) {
-    solved = face_.solve(qp_, eps, kMostWork, stop);
-    steps += face_.n_steps();
-  }
+  if (first_ && !solved && !independent_ && !lost_) solved = face(eps, kMostWork, stop);
   if (!solved && !(first_ && independent_)) patience_ *= 2;
   first_ = false;
   work_ = 0, waited_ = 0;
   for (Index r = 0; r < f; ++r)
     for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = qp_.b(r, c);
-  return steps;
+  return face_steps_;
 }
 
 // Whether all variables were at bounds.

@@ -61,6 +61,8 @@ class MarginPolicy {
 
  private:
   Index due() const;
+  bool separate() const { return p_.reference == Reference::none && !p_.capped; }  // classes do not see each other
+  bool face(double eps, double work, const std::function<bool()>& stop);
   double reference(Index k, const double* F, Index m) const;
   void set_reference(Index begin, Index end, const double* F);
   ScoreChange change(const Moves& moves) const {
@@ -91,6 +93,8 @@ class MarginPolicy {
   bool first_ = true;             // there was no face yet
   bool independent_ = false;      // as the last face saw the variables
   double work_ = 0;               // multiply-adds of the steps since the last face
+  Index face_steps_ = 0;
+  bool lost_ = false;  // a face ended because rounding leaves nothing to gain
 };
 
 extern template class MarginPolicy<float>;

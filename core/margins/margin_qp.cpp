@@ -38,6 +38,15 @@ void MarginQp<T>::load(const std::vector<Index>& example, std::vector<const T*> 
     for (Index c = 0; c < T_ && p_.capped; ++c)
       if (z[c * m_ + r] > z[base[r]]) base[r] = c * m_ + r;
   }
+  bound_ = high;
+}
+
+template <class T>
+void MarginQp<T>::confine(Index c) {
+  for (Index i = 0; i < T_ * m_; ++i) {
+    const bool moves = class_of_[i] == c;
+    low[i] = moves ? 0 : z[i], high[i] = moves ? bound_[i] : z[i];
+  }
 }
 
 // No more than the cap, whatever rounding says.

@@ -27,6 +27,8 @@ class MarginQp : public FaceProgram {
   void load(const std::vector<Index>& example, std::vector<const T*> K, const std::vector<double>& F,
             const std::vector<double>& b);
   double b(Index r, Index c) const;
+  // Only the variables of class c may move from now on.
+  void confine(Index c);
 
   double values(Index i, const std::vector<Index>& list, double* out) const override;
   void add_change(const std::vector<double>& old, std::vector<double>& g) const override;
@@ -47,6 +49,7 @@ class MarginQp : public FaceProgram {
   Index m_ = 0;
   double shared_ = 0;  // -<e_c, e_d> for c != d
   std::vector<Index> example_, label_, class_of_;
+  std::vector<double> bound_;  // upper bounds of all classes
   std::vector<const T*> K_;
 };
 
