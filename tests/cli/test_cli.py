@@ -150,6 +150,25 @@ def test_compare(folder):
     assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_rows_of_a_group_stay_together(tmp_path):
+    """Three copies of every row and labels by chance: who sees a copy knows the label."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc")).assign(y=rng.integers(0, 2, 30), who=range(30))
+    pd.concat([table] * 3).to_csv(tmp_path / "copies.csv", index=False)
+    words = ("copies.csv", "--drop", "who", "--folds", 3, "--json")
+    alone = json.loads(run("tune", *words, cwd=tmp_path).stdout)
+    words = ("copies.csv", "--groups", "who", "--folds", 3, "--json")
+    together = json.loads(run("tune", *words, cwd=tmp_path).stdout)
+    assert alone["cv_accuracy"] > 0.95 and together["cv_accuracy"] < 0.85
+    compared = json.loads(run("compare", *words, cwd=tmp_path).stdout)
+    assert all(m["accuracy"] < 0.85 for m in compared["machines"])
+    for more, message in (
+        (("--folds", 31), "expected at least 31 groups for 31 folds, got 30; lower --folds"),
+        (("--method", "criterion-I"), "expected --method grid with --groups, got criterion-I"),
+    ):
+        assert message in run("tune", "copies.csv", "--groups", "who", *more, cwd=tmp_path, code=1).stderr
+
+
 def test_other_formats(tmp_path):
     X, y = load_iris(return_X_y=True)
     np.savez(tmp_path / "iris.npz", X=X, y=y)
@@ -373,6 +392,9 @@ def test_standard_input_and_output(folder, monkeypatch):
     piped = run("predict", "wine.pm", "-", "-o", "-", cwd=folder).stdout
     run("predict", "wine.pm", "test.csv", "-o", "p.csv", cwd=folder)
     assert piped == (folder / "p.csv").read_text()
+    placed = run("embed", "train.csv", "-t", "cultivar", "-o", "-", cwd=folder).stdout
+    run("embed", "train.csv", "-t", "cultivar", "-o", "e.csv", cwd=folder)
+    assert placed == (folder / "e.csv").read_text()
     Pipe.buffer = io.BytesIO(b"")
     assert (
         "standard input: expected rows, got an empty file"

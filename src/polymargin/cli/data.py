@@ -10,13 +10,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.markup import escape
-from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score, train_test_split
 
 from .terminal import (
     As,
     Columns,
     Data,
     Drop,
+    Groups,
     Json,
     Only,
     Refusal,
@@ -30,6 +31,7 @@ from .terminal import (
     say,
     table_of,
     tell_left_out,
+    without_groups,
 )
 
 METHODS = ("grid", "criterion-I", "criterion-II")
@@ -45,6 +47,16 @@ def encoded(X: Any, data: Path, choice: Columns | None = None) -> Any:
     return encoder.transform(X)
 
 
+def splits_of(y: np.ndarray, groups: np.ndarray | None, folds: int, seed: int) -> list[Any]:
+    """Folds with all classes in each; rows of one group stay together."""
+    cut = StratifiedKFold if groups is None else StratifiedGroupKFold
+    if groups is not None and len(np.unique(groups)) < folds:
+        raise Refusal(
+            f"expected at least {folds} groups for {folds} folds, got {len(np.unique(groups))}; lower --folds"
+        )
+    return list(cut(folds, shuffle=True, random_state=seed).split(y, y, groups))
+
+
 def tune(
     data: Data,
     target: Target = "y",
@@ -55,6 +67,7 @@ def tune(
     kinds: As = None,
     ellipsoidal: Annotated[bool, typer.Option(help="one width per column (the criteria only)")] = False,
     folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
+    groups: Groups = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -71,14 +84,17 @@ def tune(
         raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, got {machine!r}")
     if ellipsoidal and method == "grid":
         raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
+    if groups is not None and method != "grid":
+        raise Refusal(f"expected --method grid with --groups, got {method}; the criteria split no rows")
     choice = Columns.of(drop, only, kinds)
     X, y = labeled(data, target, choice.read_as_text())
+    X, shared = without_groups(X, data, groups)
     Z = encoded(columns_asked(X, data, choice), data, choice)
     estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]))
     begin = time.perf_counter()
     with err.status(f"tuning on {Z.shape[0]} rows, {Z.shape[1]} columns"):
         if method == "grid":
-            cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
+            cv = splits_of(y, shared, folds, seed)
             search = KernelSearchCV(estimator, C=PATTERN_C, gamma=PATTERN_GAMMA / Z.shape[1], cv=cv, refit=False)
             search.fit(Z, y)
             score = {"cv_accuracy": float(search.best_score_)}
@@ -102,13 +118,14 @@ def tune(
     if not as_json and np.ndim(facts["gamma"]) == 0:
         numbers = ["--C", repr(float(facts["C"])), "--gamma", repr(float(facts["gamma"]))]
         words = [str(data), "--target", target, "--machine", machine, "--scaling", "column", *numbers, *choice.words()]
+        words += ["--groups", groups] if groups else []
         out.print(escape(f"Use them: polymargin fit {shlex.join(words)}"), soft_wrap=True)
 
 
 def embed(
     data: Data,
     target: Target = "y",
-    to: Annotated[Path, typer.Option("--out", "-o", help="CSV file for the coordinates")] = Path("embedding.csv"),
+    to: Annotated[Path, typer.Option("--out", "-o", help="CSV file for the coordinates, or -")] = Path("embedding.csv"),
     picture: Annotated[Path | None, typer.Option(help="PNG or SVG file for the picture")] = None,
     components: Annotated[int, typer.Option(help="dimensions", min=1)] = 2,
     held_out: Annotated[float, typer.Option(help="share of the rows that take no part", min=0.0, max=0.9)] = 0.3,
@@ -137,7 +154,10 @@ def embed(
             place[held] = isomap.transform(Z[held])
     frame = pd.DataFrame(place, columns=[f"component {k + 1}" for k in range(place.shape[1])])
     frame[target], frame["held out"] = y, np.isin(np.arange(len(y)), held)
-    save(frame.to_csv(index=False), to)
+    if str(to) == "-":
+        print(frame.to_csv(index=False), end="")
+    else:
+        save(frame.to_csv(index=False), to)
     if picture is not None:
         from ..inspection.embedding_display import EmbeddingDisplay
 
@@ -149,6 +169,8 @@ def embed(
         "held_out": len(held),
         "residual_variance": float(isomap.residual_variance_),
     }
+    if str(to) == "-":
+        return
     if as_json:
         say(True, facts)
     else:
@@ -161,6 +183,7 @@ def compare(
     picture: Annotated[Path | None, typer.Option("--out", "-o", help="PNG or SVG file for a plot")] = None,
     folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
     rows: Annotated[int, typer.Option(help="compare on at most so many rows", min=10)] = 3000,
+    groups: Groups = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -173,6 +196,7 @@ def compare(
     if picture is not None:
         check_folder(picture)
     X, y = labeled(data, target)
+    X, shared = without_groups(X, data, groups)
     Z = encoded(X, data)
     classes, index = np.unique(y, return_inverse=True)
     few = classes[np.bincount(index) < folds]
@@ -183,7 +207,7 @@ def compare(
         )
     at = sample_of(index, rows, np.random.default_rng(seed))
     Z, y = Z[at], y[at]
-    cv = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    cv = splits_of(y, None if shared is None else shared[at], folds, seed)
     C, gamma = PATTERN_C[::2], PATTERN_GAMMA[1::2] / Z.shape[1]
     found = []
     for name in (*REDUCTIONS, *MACHINES):

@@ -15,6 +15,7 @@ from .terminal import (  # fmt: skip
     Columns,
     Data,
     Drop,
+    Groups,
     Jobs,
     Json,
     ModelFile,
@@ -37,6 +38,7 @@ from .terminal import (  # fmt: skip
     table_of_columns,
     tell_left_out,
     text_of,
+    without_groups,
 )
 
 
@@ -45,7 +47,7 @@ def fit(
     target: Target = "y",
     model: Annotated[Path, typer.Option("--out", "-o", help="where the model goes")] = Path("model.pm"),
     machine: Annotated[
-        str, typer.Option(help="auto, pairwise, one-vs-rest, core-vector, scatter, kesler, ...")
+        str, typer.Option(help="auto, pairwise, one-vs-rest, landmarks, core-vector, scatter, kesler, ...")
     ] = "auto",
     kernel: Annotated[str, typer.Option(help="rbf, laplacian, linear, cosine, poly or sigmoid")] = "rbf",
     C: Annotated[float | None, typer.Option("--C", help="weight of the losses; tuned if not given")] = None,
@@ -54,7 +56,7 @@ def fit(
     drop: Drop = None,
     only: Only = None,
     kinds: As = None,
-    groups: Annotated[str | None, typer.Option(help="column whose rows stay together in every split")] = None,
+    groups: Groups = None,
     balanced: Annotated[bool, typer.Option(help="give all classes the same total weight")] = False,
     weights: Annotated[list[str] | None, typer.Option(help="factor on the rows of a class: CLASS=FACTOR")] = None,
     time_limit: TimeLimit = None,
@@ -112,15 +114,6 @@ def tell_fit(auto: Any, X: Any, data: Path, model: Path, as_json: bool) -> None:
         f"Trained in {auto.fit_seconds_:.1f} s. The model is in {model}; try: polymargin predict {model} NEW.csv",
         soft_wrap=True,
     )
-
-
-def without_groups(X: Any, path: Path, name: str | None) -> tuple[Any, Any]:
-    """The table without the column of the groups, and that column."""
-    if name is None:
-        return X, None
-    if not hasattr(X, "columns") or name not in X.columns:
-        raise Refusal(f"{path}: expected a column {name!r} for --groups, got none")
-    return X.drop(columns=name), X[name].astype(str).to_numpy()
 
 
 def weights_of(words: list[str] | None, y: np.ndarray) -> dict[Any, float] | None:

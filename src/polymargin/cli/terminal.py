@@ -35,6 +35,7 @@ Drop = Annotated[list[str] | None, typer.Option(help="column to leave out (repea
 Only = Annotated[list[str] | None, typer.Option(help="column to use; others are left out (repeat for more)")]
 As = Annotated[list[str] | None, typer.Option("--as", help=f"kind of a column: COLUMN={'|'.join(KINDS)} (repeat)")]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", help="threads; all cores if not given")]
+Groups = Annotated[str | None, typer.Option(help="column whose rows stay together in every split")]
 SHOWN_COLUMNS = 40
 
 
@@ -238,6 +239,15 @@ def labels_of(model: Any, y: np.ndarray, path: Path) -> np.ndarray:
             f"column of the labels?"
         )
     return y
+
+
+def without_groups(X: Any, path: Path, name: str | None) -> tuple[Any, Any]:
+    """The table without the column of the groups, and that column."""
+    if name is None:
+        return X, None
+    if not hasattr(X, "columns") or name not in X.columns:
+        raise Refusal(f"{path}: expected a column {name!r} for --groups, got none")
+    return X.drop(columns=name), X[name].astype(str).to_numpy()
 
 
 def check_folder(path: Path) -> None:
