@@ -16,6 +16,7 @@ takes differences before squares. Each class below is one family of machines. It
                       primal_objective_ of one that time stopped an upper bound
 """
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -163,7 +164,12 @@ def coefficients(f, columns):
 
 def full_scores(f, B):
     """sum_i B[c, i] k(x_i, x) + b_c for all rows that were passed, also those of weight zero."""
-    return f.K_all[:, f.on] @ B.T + np.asarray(f.model.intercept_, dtype=f.real)
+    b = np.asarray(f.model.intercept_, dtype=f.real)
+    if f.p.get("kernel", "linear") != "linear":
+        return f.K_all[:, f.on] @ B.T + b
+    center = f.X.mean(axis=0)  # far from the origin, products of rows leave few digits of a score
+    W = B @ (f.X[f.on] - center) + np.multiply.outer([math.fsum(row) for row in B], center)
+    return (f.X - center) @ W.T + (W @ center + b)
 
 
 def mixtures(point, corner):

@@ -1,6 +1,7 @@
 """Rows far from the origin: what a fit reports is true of the model it returns, in arithmetic with digits to spare."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from margin_oracles import TABLE, Joint
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC
+from polymargin.training.prototypes import weights
 
 FORMS = [np.asarray, sp.csr_matrix]
 
@@ -131,3 +133,22 @@ def test_rbf(C, d, seed):
             # a score is certain to 1e-12 of its largest coefficient, a loss to C times that
             assert est.primal_objective_ == pytest.approx(primal, rel=1e-9, abs=1e-12 * C * np.abs(B).sum())
             assert est.status_ == "solved" and est.duality_gap_ < 1e-3
+
+
+def test_weights_of_large_coefficients(seed):
+    """Coefficients of 1e5 whose terms cancel: their sum, times rows at 1e5, must keep its digits."""
+    rng = np.random.default_rng(seed)
+    X = 1e5 + rng.normal(size=(80, 3))
+    D = np.c_[X - X.mean(axis=0), np.ones(80)]
+    B = 1e5 * rng.normal(size=(2, 80))
+    B -= np.linalg.lstsq(D.T, D.T @ B.T)[0].T  # a sum of rows, which is next to nothing, and what is to be left of it:
+    B += 1e-3 * rng.normal(size=B.shape)
+    exact = np.array(
+        [
+            [float(sum(Fraction(b) * Fraction(x) for b, x in zip(row, column, strict=True))) for column in X.T.tolist()]
+            for row in B.tolist()
+        ]
+    )
+    rounding = np.finfo(np.longdouble).eps * len(X) * np.abs(B).sum(axis=1, keepdims=True) * np.abs(D).max()
+    rounding = rounding + np.finfo(float).eps * (np.abs(exact) + np.abs(B.sum(axis=1, keepdims=True)) * 1e5)
+    assert np.all(np.abs(weights(X, B) - exact) <= rounding)

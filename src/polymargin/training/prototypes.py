@@ -15,6 +15,7 @@ cost no more than two.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -241,13 +242,16 @@ class PrototypeClassifier(NoProbabilities, ClassifierMixin, BaseEstimator):
 
 def weights(X: Any, B: Any) -> np.ndarray:
     """sum_i B[c, i] x_i, in extended precision: far from the origin the terms nearly cancel."""
-    coef = B.T
     if sp.issparse(X):
-        product = X.T.astype(np.longdouble) @ coef.astype(np.longdouble)
+        product = X.T.astype(np.longdouble) @ B.T.astype(np.longdouble)
         return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T, dtype=np.float64)
-    coef = coef.tocsr() if sp.issparse(coef) else coef
+    coef, real, sums = B.T, np.float64, B.astype(np.longdouble).sum(axis=1)
     center = X[:BLOCK].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
-    W = np.multiply.outer(coef.astype(np.longdouble).sum(axis=0), center)
+    if len(X) and kernels.is_far(X, np.arange(len(X))):  # slow, but the center would multiply what is rounded
+        coef, real = coef.astype(np.longdouble), np.longdouble
+        sums = [math.fsum(row.data if sp.issparse(row) else row) for row in B]
+    coef = coef.tocsr() if sp.issparse(coef) else coef
+    W = np.multiply.outer(np.asarray(sums, dtype=np.longdouble), center)
     for at in range(0, len(X), BLOCK):
-        W += coef[at : at + BLOCK].T @ (X[at : at + BLOCK] - center)
+        W += coef[at : at + BLOCK].T @ (X[at : at + BLOCK].astype(real) - center)
     return np.ascontiguousarray(W, dtype=np.float64)
