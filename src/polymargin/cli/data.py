@@ -102,13 +102,8 @@ def tune(
             kernel = "ellipsoidal" if ellipsoidal else "spherical"
             search = RadiusMarginSearch(estimator, criterion=method.removeprefix("criterion-"), kernel=kernel).fit(Z, y)
             score = {"criterion": float(search.criterion_path_[-1]["value"])}
-    facts = {
-        "method": method,
-        "machine": machine,
-        **search.best_params_,
-        **score,
-        "seconds": time.perf_counter() - begin,
-    }
+    seconds = time.perf_counter() - begin
+    facts = {"method": method, "machine": machine, **search.best_params_, **score, "seconds": seconds}
     table = table_of(f"tuned in {facts['seconds']:.2f} s", "parameter", "value")
     for name in ("C", "gamma", *score):
         value = facts[name]
