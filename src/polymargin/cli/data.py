@@ -220,17 +220,20 @@ def compare(
         )  # fmt: skip
         if not err.is_terminal:  # where no spinner turns
             err.print(f"{name}: accuracy {accuracy.mean():.4f}")
-    table = table_of(
-        f"{len(y)} rows, {Z.shape[1]} columns, {len(classes)} classes, {folds} folds",
-        "machine", "accuracy", "+-", "seconds to fit", "support vectors", "C", "gamma",
-    )  # fmt: skip
+    title = f"{len(y)} rows, {Z.shape[1]} columns, {len(classes)} classes, {folds} folds"
+    if picture is not None:
+        from ..report.pictures import comparison_picture
+
+        comparison_picture(found).savefig(picture, dpi=150)
+    say(as_json, {"rows": len(y), "machines": found}, comparison(title, found))
+
+
+def comparison(title: str, found: list[dict[str, Any]]) -> Any:
+    """A row per machine, the best first."""
+    table = table_of(title, "machine", "accuracy", "+-", "seconds to fit", "support vectors", "C", "gamma")
     for row in sorted(found, key=lambda r: -r["accuracy"]):
         table.add_row(
             escape(row["machine"]), f"{row['accuracy']:.4f}", f"{row['spread']:.4f}", f"{row['seconds']:.3f}",
             str(row["support_vectors"]), f"{row['C']:g}", f"{row['gamma']:.4g}",
         )  # fmt: skip
-    if picture is not None:
-        from ..report.pictures import comparison_picture
-
-        comparison_picture(found).savefig(picture, dpi=150)
-    say(as_json, {"rows": len(y), "machines": found}, table)
+    return table
