@@ -245,7 +245,8 @@ def weights(X: Any, B: Any) -> np.ndarray:
     if sp.issparse(X):
         product = X.T.astype(np.longdouble) @ B.T.astype(np.longdouble)
         return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T, dtype=np.float64)
-    coef, real, sums = B.T, np.float64, B.astype(np.longdouble).sum(axis=1)
+    real: Any = np.float64
+    coef, sums = B.T, B.astype(np.longdouble).sum(axis=1)
     center = X[:BLOCK].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
     if len(X) and kernels.is_far(X, np.arange(len(X))):  # slow, but the center would multiply what is rounded
         coef, real = coef.astype(np.longdouble), np.longdouble
