@@ -9,6 +9,7 @@ laplacian   exp(-gamma ||x - z||_1)         precomputed, or any callable k(X, Z)
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,23 +70,38 @@ def resolve_gamma(
     return gammas
 
 
-def record(
-    kernel: str | Callable, gamma: Any, degree: int, coef0: float, A: Any = None, B: Any = None, numbered: bool = True
-) -> dict[str, Any]:
-    """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on.
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel by name, or a callable, and its parameters; gamma is a number, one per feature, or None."""
 
-    `numbered`: whether their row numbers are the ones that the user knows.
-    """
-    per_feature = np.ndim(gamma) == 1
-    return {
-        "kind": kind(kernel),
-        "gamma": 1.0 if gamma is None or per_feature else float(gamma),
-        "gammas": gamma if per_feature else None,
-        "degree": int(degree),
-        "coef0": float(coef0),
-        "offset": 0.0,
-        "call": blocks(kernel, A, B, numbered) if callable(kernel) else None,
-    }
+    name: str | Callable
+    gamma: Any = None
+    degree: int = 3
+    coef0: float = 0.0
+
+    @classmethod
+    def of(cls, model: Any) -> Kernel:
+        """The kernel of an estimator that knows what its gamma stands for."""
+        return cls(model.kernel, model.gamma_, model.degree, model.coef0)
+
+    def record(self, A: Any = None, B: Any = None, numbered: bool = True) -> dict[str, Any]:
+        """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on.
+
+        `numbered`: whether their row numbers are the ones that the user knows.
+        """
+        per_feature = np.ndim(self.gamma) == 1
+        return {
+            "kind": kind(self.name),
+            "gamma": 1.0 if self.gamma is None or per_feature else float(self.gamma),
+            "gammas": self.gamma if per_feature else None,
+            "degree": int(self.degree),
+            "coef0": float(self.coef0),
+            "offset": 0.0,
+            "call": blocks(self.name, A, B, numbered) if callable(self.name) else None,
+        }
+
+
+LINEAR = Kernel("linear").record()
 
 
 def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

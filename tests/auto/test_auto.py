@@ -15,7 +15,17 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 
 from polymargin import AutoSVC, CoreVectorSVC, JointSVC, KernelSearchCV, PairwiseSVC, load_model, save_model
 from polymargin.auto import grid as auto_grid
-from polymargin.auto.grid import around, choose_scaling, climb, middle_first, repeats, sample_of, search, steadiest
+from polymargin.auto.grid import (
+    Folds,
+    Grid,
+    around,
+    choose_scaling,
+    climb,
+    middle_first,
+    repeats,
+    sample_of,
+    steadiest,
+)
 from polymargin.auto.probabilities import (
     closest,
     decided,
@@ -298,7 +308,8 @@ def test_values_of_core_vectors_count_in_margins():
 def test_a_grid_begins_in_the_middle_and_may_come_to_nothing():
     np.testing.assert_array_equal(middle_first(np.arange(8)), [4, 3, 5, 2, 6, 1, 7, 0])
     X, y = load_digits(return_X_y=True)
-    assert search(PairwiseSVC(), X, y, np.array([1.0]), np.array([0.1]), 5, 0, 1e-9) is None
+    grid = Grid(np.array([1.0]), np.array([0.1]), Folds(5, seed=0), seconds=1e-9)
+    assert grid.search(PairwiseSVC(), X, y) is None
 
 
 def test_weights_of_classes_have_their_labels():

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC, LandmarkSVC, load_model, save_model, sensitivity_map
+from polymargin.fitting.limits import Limits
 from polymargin.landmarks import blas, choice, passes, streams, training
 from polymargin.landmarks.newton import Curved, Losses
 from polymargin.machines import MACHINES
@@ -138,7 +139,7 @@ def test_slope_and_curvature_against_differences(machine, loss, seed):
     basis.grow(np.arange(8))
     losses = Losses.of(MACHINES[machine], loss, T)
     u = rng.uniform(0.5, 2, len(y))
-    rows = passes.HeldRows(X, np.arange(len(y)), y, u, basis, losses, 1e8, 1, 0)
+    rows = passes.HeldRows(passes.Strong(X, np.arange(len(y)), y, u), basis, losses, Limits(1e-3, 1, memory=1e8))
     W, d = rng.normal(size=(2, T, 9))
     quiet = type("Quiet", (), {"tell": lambda self: None})()
     at, e = rows.sums(W, s, quiet), 1e-5

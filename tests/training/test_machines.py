@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from polymargin import JointSVC, _core
 from polymargin.fitting.examples import Examples
 from polymargin.fitting.limits import Limits
-from polymargin.kernels import as_data, record
+from polymargin.kernels import Kernel, as_data
 from polymargin.machines import MACHINES, Machine
 from polymargin.training.problem import Formulation
 from polymargin.training.solve import solve
@@ -307,7 +307,7 @@ def test_what_rounds_to_its_bound_still_moves(machine):
     C, row = 1e-3, MACHINES[machine].margins
     order = np.argsort(y, kind="stable")
     core = _core.MarginSolver(
-        as_data(X), record("rbf", 0.4, 3, 0.0, X, X), order, y[order], 5, row.reference,
+        as_data(X), Kernel("rbf", 0.4).record(X, X), order, y[order], 5, row.reference,
         0.0 if row.own_target is None else row.own_target(5), row.largest, "float32", 1e8, 1,
     )  # fmt: skip
     own = np.arange(5)[:, None] == y[order]
@@ -338,7 +338,7 @@ def test_a_new_machine_is_a_row_of_the_table():
     T = 5
     mmr = Machine(label_kernel=lambda T: (1.0, -1 / (T - 1)))
     scatter = fit("scatter", X, y, C=2.0)
-    e = Examples(X, np.arange(len(y)), y, T, np.ones(len(y)), record("rbf", 0.4, 3, 0.0))
+    e = Examples(X, np.arange(len(y)), y, T, np.ones(len(y)), Kernel("rbf", 0.4).record())
     out = solve(Formulation(mmr, C=2.0 * (T - 1) / T), e, Limits(tol=1e-9, max_iter=10**7))
     assert out.status == "solved" and out.duality_gap < 1e-8
     alpha = np.zeros(len(y))
