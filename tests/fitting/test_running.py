@@ -280,12 +280,13 @@ def test_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_joblib_workers_have_one_thread(backend):
-    assert joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(resources.threads)(None) for _ in range(3)) == [
-        1,
-        1,
-        1,
-    ]
+def test_joblib_workers_have_one_thread_and_fit(backend):
+    X, y = iris()
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        found = joblib.Parallel()(joblib.delayed(resources.threads)(None) for _ in range(3))
+        search = GridSearchCV(make_pipeline(StandardScaler(), JointSVC("scatter")), {"jointsvc__C": [0.1, 10]}, cv=3)
+        search.fit(X, y)
+    assert found == [1, 1, 1] and search.best_score_ > 0.93
 
 
 def test_memory():
