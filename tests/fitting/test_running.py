@@ -216,7 +216,7 @@ def test_a_callback_can_stop_the_fit():
     watch = Watch(steps=2)
     with pytest.warns(ConvergenceWarning, match="interrupted.*warm_start=True"):
         model.set_callbacks(watch).fit(X, y)
-    assert model.status_ == "interrupted" and model.fit_seconds_ < 30
+    assert model.status_ == "interrupted"  # not "time_limit"
     assert watch.heard.count("end steps") == 2 and watch.heard[-1] == "teardown"
     assert model.score(X, y) > 0.3
 
