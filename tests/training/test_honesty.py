@@ -31,7 +31,9 @@ def ordinary(seed, estimator, machine):
             p.params["max_iter"] = 10_000
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return p, p.model().fit(p.X, p.y, sample_weight=p.weight)
+                model = p.model().fit(p.X, p.y, sample_weight=p.weight)
+            if np.ptp(model.decision_function(p.X)) > 1e-6:  # else any label is as right as the others
+                return p, model
     raise AssertionError("no such problem")
 
 

