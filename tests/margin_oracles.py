@@ -18,7 +18,7 @@ import numpy as np
 from oracles import Optimum, factor, solve
 
 # machine: (margins over the own score, scores sum to zero, target of the own class, largest slack, factor of xi^2, and
-# what multiplies C in the binary SVC without bias that has the same decision values for two classes, see docs/theory.md)
+# what multiplies C in the binary SVC without bias of the same decision values for two classes (docs/theory.md))
 TABLE = {
     "kesler": (True, False, None, False, 1.0, 2.0),
     "crammer-singer": (True, False, None, True, None, 2.0),

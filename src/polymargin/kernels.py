@@ -19,13 +19,37 @@ from scipy.linalg import lapack
 
 from . import _core
 
-KERNELS = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed")
-# What is known about kernels by name.
-HAS_GAMMA = ("rbf", "poly", "sigmoid", "laplacian")
-BOUNDED = ("rbf", "cosine", "laplacian")  # |k| <= 1
-UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1 for every row
-GROWING = ("linear", "poly")  # with the rows, so that values may overflow
-DEFINITE = ("rbf", "linear", "cosine", "laplacian")  # positive semidefinite; so is poly where coef0 >= 0
+
+@dataclass(frozen=True)
+class Traits:
+    """What is true of a kernel.
+
+    ``bounded``: |k| <= 1. ``unit``: k(x, x) = 1 for every row. ``growing``: with the rows, so that values may overflow.
+    ``definite``: positive semidefinite; poly is where coef0 >= 0.
+    """
+
+    gamma: bool = False
+    bounded: bool = False
+    unit: bool = False
+    growing: bool = False
+    definite: bool = True
+
+
+TRAITS = {
+    "rbf": Traits(gamma=True, bounded=True, unit=True),
+    "linear": Traits(growing=True),
+    "poly": Traits(gamma=True, growing=True, definite=False),
+    "sigmoid": Traits(gamma=True, definite=False),
+    "cosine": Traits(bounded=True),
+    "laplacian": Traits(gamma=True, bounded=True, unit=True),
+}
+BY_NAME = tuple(TRAITS)
+KERNELS = (*BY_NAME, "precomputed")
+HAS_GAMMA = tuple(name for name, true in TRAITS.items() if true.gamma)
+BOUNDED = tuple(name for name, true in TRAITS.items() if true.bounded)
+UNIT_DIAGONAL = tuple(name for name, true in TRAITS.items() if true.unit)
+GROWING = tuple(name for name, true in TRAITS.items() if true.growing)
+DEFINITE = tuple(name for name, true in TRAITS.items() if true.definite)
 DIRECT = 16  # features, as in core/kernels/kernel_rows.cpp
 OVERFLOW = "scale the columns of X, or lower gamma, degree or coef0"
 GIVEN = 1e-12  # relative error of given values: a distance from norms and products of rows 100 deviations from zero

@@ -33,7 +33,7 @@ CONSTRAINTS = {
     **{name: rule for name, rule in {**KERNEL, **RUN}.items() if name != "class_weight"},
     # The distance of a new row needs k(x, x), which a precomputed matrix does not hold.
     "kernel": (
-        Name(tuple(k for k in kernels.KERNELS if k != "precomputed")),
+        Name(kernels.BY_NAME),
         Function("a callable k(X, Z) that returns shape (len(X), len(Z))"),
     ),
 }
