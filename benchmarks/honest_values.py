@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
+from polymargin.kernels import BOUNDED
 from polymargin.machines import MACHINES
 
 MANY = 1000  # rows beyond which plain float64 is used if rows are near the origin
@@ -150,7 +151,7 @@ def noise(f, B, K=None):
         W = np.abs(B @ Z) + np.sqrt(B**2 @ Z**2)
         return np.asarray(SIGMAS * f.eps * (np.abs(X) @ W.T + np.abs(B).sum(axis=1) * float(f.one)), dtype=float)
     K = f.K_all[:, f.on] if K is None else K
-    size = np.ones_like(K) if f.p.get("kernel") in ("rbf", "cosine", "laplacian") else np.abs(K)
+    size = np.ones_like(K) if f.p.get("kernel") in BOUNDED else np.abs(K)
     return np.asarray(SIGMAS * f.eps * np.sqrt((size**2) @ (B**2).T), dtype=float)
 
 
