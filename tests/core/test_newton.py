@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC, PairwiseSVC
 
-ROWS = 6_300  # a few more than the size from which on it is used
+ROWS = 6_500  # a few more than the size from which on it is used
 LITTLE = "40MB"  # no room for the kernel values of all support vectors: working sets alone
 PRODUCTS = 450  # at most, where one product with the kernel matrix is a step; pair steps are thousands
 

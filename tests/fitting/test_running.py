@@ -221,6 +221,17 @@ def test_a_callback_can_stop_the_fit():
     assert model.score(X, y) > 0.3
 
 
+def test_who_has_stopped_a_fit_is_not_asked_again():
+    """Solvers may have more to tell before they end."""
+    pytest.importorskip("sklearn.callback")
+    X, y = iris()
+    watch = Watch(steps=2)
+    model = JointSVC("scatter").set_callbacks(watch)
+    with progress.Progress(model, 1e-3, 0, dict(X=X, y=y, metadata={})) as told:
+        assert [told(EVENT) for _ in range(4)] == [False, True, True, True]
+    assert watch.heard.count("end steps") == 2
+
+
 def test_an_error_in_a_callback_is_raised_after_the_model_is_there():
     pytest.importorskip("sklearn.callback")
     model, X, y = endless()
