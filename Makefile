@@ -27,7 +27,7 @@ demo: $(VENV)/built $(VENV)/extra-report
 	$(PY) -m polymargin.cli demo
 
 test: $(VENV)/built $(VENV)/extra-test
-	$(PY) -m pytest -n 2 $(ARGS)
+	$(PY) -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-matrix: $(VENV)/built $(VENV)/extra-test
 	@PYTHON=$(PY) .ci/matrix $(ARGS)

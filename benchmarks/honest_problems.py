@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import polymargin
+from polymargin.kernels import HAS_GAMMA
 from polymargin.machines import KESLER_SOLVERS, MACHINES
 
 KERNELS = ("rbf", "ellipsoidal", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed", "callable")
@@ -197,7 +198,7 @@ def kernel_params(rng, kernel, r):
     unit = 1 / (r["d"] * (r["scale"] or 1.0) ** 2)  # a gamma at which rows without a class are neighbors
     if kernel == "ellipsoidal":
         p["gamma"] = unit * 10 ** rng.uniform(-1, 1, r["d"])
-    elif kernel in ("rbf", "poly", "sigmoid", "laplacian"):
+    elif kernel in HAS_GAMMA:
         p["gamma"] = "scale" if rng.random() < 0.6 else unit * log_uniform(rng, 0.01, 10)
         if kernel == "laplacian" and not isinstance(p["gamma"], str):
             p["gamma"] = p["gamma"] * (r["scale"] or 1.0)

@@ -23,6 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
+from polymargin.kernels import BOUNDED
+from polymargin.machines import MACHINES
+
 MANY = 1000  # rows beyond which plain float64 is used if rows are near the origin
 LOWEST = float(np.exp(-35))  # of the box; three roundings of it
 SIGMAS = 8.0  # rounding errors add up like independent ones; so many standard deviations
@@ -149,7 +152,7 @@ def noise(f, B, K=None):
         W = np.abs(B @ Z) + np.sqrt(B**2 @ Z**2)
         return np.asarray(SIGMAS * f.eps * (np.abs(X) @ W.T + np.abs(B).sum(axis=1) * float(f.one)), dtype=float)
     K = f.K_all[:, f.on] if K is None else K
-    size = np.ones_like(K) if f.p.get("kernel") in ("rbf", "cosine", "laplacian") else np.abs(K)
+    size = np.ones_like(K) if f.p.get("kernel") in BOUNDED else np.abs(K)
     return np.asarray(SIGMAS * f.eps * np.sqrt((size**2) @ (B**2).T), dtype=float)
 
 
@@ -275,19 +278,6 @@ class Scatter:
         return F if self.f.T > 2 else (F[:, 1] - F[:, 0]) / 2
 
 
-# machine: (own score is the reference, target of the own class, largest slack, factor of xi^2)
-MARGINS = {
-    "kesler": (True, None, False, 1.0),
-    "crammer-singer": (True, None, True, None),
-    "llw": (False, None, False, None),
-    "adm": (False, None, True, None),
-    "ats": (False, lambda T: 1.0, False, None),
-    "atm": (False, lambda T: 1.0, True, None),
-    "reinforced": (False, lambda T: T - 1.0, False, None),
-    "ovr": (False, lambda T: 1.0, False, 0.5),
-}
-
-
 class Margins:
     """1/2 sum_c |w_c|^2 and slacks 1 + f_m - f_y, or 1 + f_m and t - f_y; `point` is B, (T, n)."""
 
@@ -295,9 +285,11 @@ class Margins:
 
     def __init__(self, f):
         self.f, p = f, f.p
-        self.machine = p["machine"]
-        self.own, target, self.largest, self.square = MARGINS[self.machine]
-        self.target = None if target is None else target(f.T)
+        row = MACHINES[p["machine"]].margins
+        self.own, self.alone, self.largest, self.square = (
+            row.reference == "own", row.reference == "none", row.largest, row.square,
+        )  # fmt: skip
+        self.target = None if row.own_target is None else row.own_target(f.T)
         self.u = f.weight * p["C"]
         self.squared = p["loss"] == "squared_hinge"
         self.point = coefficients(f, f.T)
@@ -305,7 +297,7 @@ class Margins:
         self.reduced = np.abs(self.point).sum(axis=0)
         self.unit = 1.0
         # With a margin of the own class and scores that sum to zero, a common shift of the variables is not in B.
-        self.shifted = self.target is not None and self.machine != "ovr" and f.T > 2
+        self.shifted = self.target is not None and not self.alone and f.T > 2
 
     def slack(self, B):
         """target - margin, (n, T); -inf where there is no margin."""
@@ -331,7 +323,7 @@ class Margins:
         E, u = self.f.E.T > 0, self.u
         if self.own:
             return np.where(E, 0, -B).T
-        if self.machine == "ovr":
+        if self.alone:
             return np.where(E, B, -B).T
         own = (B * E).sum(axis=0)
         if self.target is None:
@@ -354,7 +346,7 @@ class Margins:
         out = [-a.min()]
         if not self.squared:
             out.append((a.sum(axis=1) - u).max() if self.largest else (a - u[:, None]).max())
-        if self.machine != "ovr":
+        if not self.alone:
             out.append(np.abs(self.point.sum(axis=0)).max())
         return float(max(out) / max(np.abs(a).max(), 1e-300))
 
@@ -362,7 +354,7 @@ class Margins:
         return 0.0
 
     def violation(self):
-        if self.shifted or (self.target is not None and self.machine != "ovr"):
+        if self.shifted or (self.target is not None and not self.alone):
             return None
         a, u = self.variables(self.point), self.u
         gain = self.slack(self.point)[0]
@@ -381,7 +373,7 @@ class Margins:
         top = self.u if not self.squared else np.full(n, max(float(np.abs(self.point).max()), 1e-300))
         a = top * (rng.random((T, n)) < 0.5) / (T if self.largest else 1)
         b = np.where(E, a if self.target is not None else 0.0, -a)
-        reference = 0.0 if self.machine == "ovr" else E * b.sum(axis=0) if self.own else b.mean(axis=0)
+        reference = 0.0 if self.alone else E * b.sum(axis=0) if self.own else b.mean(axis=0)
         corner = b - reference
         return mixtures(self.point, corner)
 

@@ -4,6 +4,10 @@ import os
 import signal
 from pathlib import Path
 
+# The matrices of tests are small, and threads of BLAS that wait for each other take the cores from other tests. This is
+# read when NumPy is loaded, here and in the programs that tests start; .ci/matrix has a row with two threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 

@@ -26,7 +26,7 @@ from fuzz_changes import changed_model, changed_table, pick
 
 ROOM = 1 << 30  # bytes of address space beside what the libraries take
 GROWTH = 1 << 27  # bytes that a file of some kilobytes may take
-SECONDS = 20  # for one file, of which a sound one needs some milliseconds
+SECONDS = 20  # of processor time for one file, of which a sound one needs some milliseconds
 
 # --- sound files ------------------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ def work(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path |
         assert (try_model(path, False) if kind == "models" else try_table(path, "y")) is None, path
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
-    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TooLong()))
+    signal.signal(signal.SIGPROF, lambda *_: (_ for _ in ()).throw(TooLong()))
     data = {path: path.read_bytes() for path in sources}
     with tempfile.TemporaryDirectory() as scratch:
         for k in range(first, last):
@@ -198,7 +198,7 @@ def work(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path |
             path.write_bytes(new)
             print(json.dumps({"at": k}), flush=True)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            signal.alarm(SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
             try:
                 if kind == "models":
                     found = try_model(path, bool(rng.integers(2)))
@@ -208,7 +208,7 @@ def work(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path |
                 found = f"more than {SECONDS} seconds"
             except Exception as error:
                 found = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - peak
             if found is None and grown > GROWTH:
                 found = f"{grown >> 20} MB of memory for {len(new)} bytes"

@@ -17,16 +17,17 @@ import cvxpy as cp
 import numpy as np
 from oracles import Optimum, factor, solve
 
-# machine: (margins over the own score, scores sum to zero, target of the own class, largest slack, factor of xi^2)
+# machine: (margins over the own score, scores sum to zero, target of the own class, largest slack, factor of xi^2, and
+# what multiplies C in the binary SVC without bias of the same decision values for two classes (docs/theory.md))
 TABLE = {
-    "kesler": (True, False, None, False, 1.0),
-    "crammer-singer": (True, False, None, True, None),
-    "llw": (False, True, None, False, None),
-    "adm": (False, True, None, True, None),
-    "ats": (False, True, lambda T: 1.0, False, None),
-    "atm": (False, True, lambda T: 1.0, True, None),
-    "reinforced": (False, True, lambda T: T - 1.0, False, None),
-    "ovr": (False, False, lambda T: 1.0, False, 0.5),
+    "kesler": (True, False, None, False, 1.0, 2.0),
+    "crammer-singer": (True, False, None, True, None, 2.0),
+    "llw": (False, True, None, False, None, 0.5),
+    "adm": (False, True, None, True, None, 0.5),
+    "ats": (False, True, lambda T: 1.0, False, None, 1.0),
+    "atm": (False, True, lambda T: 1.0, True, None, 0.5),
+    "reinforced": (False, True, lambda T: T - 1.0, False, None, 1.0),
+    "ovr": (False, False, lambda T: 1.0, False, 0.5, 1.0),
 }
 
 
@@ -34,7 +35,7 @@ class Joint:
     """One problem of the module's docstring. K is the plain Gram matrix, y 0 .. T-1; all weights are positive."""
 
     def __init__(self, machine, K, y, *, loss="hinge", C=1.0, intercept="none", weights=None):
-        self.own, self.centered, target, self.largest, self.square = TABLE[machine]
+        self.own, self.centered, target, self.largest, self.square, self.binary_C = TABLE[machine]
         self.y, self.T, self.squared = np.asarray(y), int(np.max(y)) + 1, loss == "squared_hinge"
         self.K = np.asarray(K, float) + (intercept == "regularized")
         self.u = C * (np.ones(len(self.y)) if weights is None else np.asarray(weights, float))

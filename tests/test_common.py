@@ -78,8 +78,8 @@ CONFIGURATIONS = [
     LandmarkSVC("scatter", kernel="precomputed", class_weight="balanced"),
     LandmarkSVC("atm", n_landmarks=20, kernel="poly", degree=2, coef0=1.0, warm_start=True, memory="1MB"),
     # Cutting planes: one slack for all rows, or one each.
-    StructuredSVC(algorithm="one-slack", class_weight="balanced"),
-    StructuredSVC(algorithm="n-slack", rescaling="slack"),
+    StructuredSVC(C=0.1, algorithm="one-slack", class_weight="balanced"),
+    StructuredSVC(C=0.1, algorithm="n-slack", rescaling="slack"),
     # Transformers and a regressor: graphs by neighbors and by radius, landmarks, averages.
     SupervisedIsomap(n_components=3, n_neighbors=3, spread=0.95),
     SupervisedIsomap(alpha=None, n_landmarks=8, radius=0.6),
@@ -87,7 +87,7 @@ CONFIGURATIONS = [
     # What trains other estimators, and the baseline.
     KernelSearchCV(PairwiseSVC(), C=[1.0, 10.0], gamma=[0.1, "scale"], cv=2),
     RadiusMarginSearch(JointSVC("scatter"), kernel="ellipsoidal", criterion="II", max_iter=3, inner_tol=1e-10, cv=None),
-    AutoSVC(cv=2),
+    AutoSVC(cv=2, C=10.0),
     KernelDensityNB(),
 ]
 

@@ -169,6 +169,37 @@ def test_files_can_be_read_in_one_sitting():
                 assert node.end_lineno - node.lineno + 1 - told <= 60, f"{path.name}: {node.name}"
 
 
+def exported():
+    """The names that users import, from the package or from a subject."""
+    for path in PACKAGE.rglob("__init__.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                yield from ast.literal_eval(node.value)
+
+
+def long_lists(tree, most):
+    """(name of the function or class at the top of the module, function) where a function has more arguments."""
+    for top in tree.body:
+        for node in ast.walk(top):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+                if len(names - {"self", "cls"}) > most:
+                    yield getattr(top, "name", ""), node.name
+
+
+@needs_package()
+def test_functions_take_at_most_six_arguments():
+    """More are a record. What users call by keyword is exempt: exported names, and the commands of the terminal."""
+    from polymargin.cli import app
+
+    commands = {command.callback.__name__ for command in app.registered_commands}
+    paths = sorted(PACKAGE.rglob("*.py"))
+    found = [(path.parent.name, *where) for path in paths for where in long_lists(ast.parse(path.read_text()), 6)]
+    assert ("polymargin", "JointSVC", "__init__") in found and ("cli", "tune", "tune") in found
+    free = {*exported()}
+    assert not [where for where in found if where[1] not in (commands if where[0] == "cli" else free)]
+
+
 @needs_package()
 def test_the_map_names_every_module():
     """CONTRIBUTING.md: under every folder, each of its modules."""

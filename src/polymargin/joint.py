@@ -288,7 +288,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         gamma = self._gamma(X, table.sample_weight)
         start = self._last_dual(rows, X.shape[0], T) if self.warm_start else None
         announce(table, kernels.kind(self.kernel), n_threads, memory, self.verbose)
-        examples = table.examples(kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X))
+        examples = table.examples(kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X))
         kernels.check_values(X, rows, examples.kernel)
         f = Formulation(machine, self.loss, float(self.C), intercept, self.nu, priors, self.solver)
         with Frame(self, begin, table.data) as frame:

@@ -9,6 +9,7 @@ laplacian   exp(-gamma ||x - z||_1)         precomputed, or any callable k(X, Z)
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,37 @@ from scipy.linalg import lapack
 
 from . import _core
 
-KERNELS = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed")
-# What is known about kernels by name.
-HAS_GAMMA = ("rbf", "poly", "sigmoid", "laplacian")
-BOUNDED = ("rbf", "cosine", "laplacian")  # |k| <= 1
-UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1 for every row
-GROWING = ("linear", "poly")  # with the rows, so that values may overflow
-DEFINITE = ("rbf", "linear", "cosine", "laplacian")  # positive semidefinite; so is poly where coef0 >= 0
+
+@dataclass(frozen=True)
+class Traits:
+    """What is true of a kernel.
+
+    ``bounded``: |k| <= 1. ``unit``: k(x, x) = 1 for every row. ``growing``: with the rows, so that values may overflow.
+    ``definite``: positive semidefinite; poly is where coef0 >= 0.
+    """
+
+    gamma: bool = False
+    bounded: bool = False
+    unit: bool = False
+    growing: bool = False
+    definite: bool = True
+
+
+TRAITS = {
+    "rbf": Traits(gamma=True, bounded=True, unit=True),
+    "linear": Traits(growing=True),
+    "poly": Traits(gamma=True, growing=True, definite=False),
+    "sigmoid": Traits(gamma=True, definite=False),
+    "cosine": Traits(bounded=True),
+    "laplacian": Traits(gamma=True, bounded=True, unit=True),
+}
+BY_NAME = tuple(TRAITS)
+KERNELS = (*BY_NAME, "precomputed")
+HAS_GAMMA = tuple(name for name, true in TRAITS.items() if true.gamma)
+BOUNDED = tuple(name for name, true in TRAITS.items() if true.bounded)
+UNIT_DIAGONAL = tuple(name for name, true in TRAITS.items() if true.unit)
+GROWING = tuple(name for name, true in TRAITS.items() if true.growing)
+DEFINITE = tuple(name for name, true in TRAITS.items() if true.definite)
 DIRECT = 16  # features, as in core/kernels/kernel_rows.cpp
 OVERFLOW = "scale the columns of X, or lower gamma, degree or coef0"
 GIVEN = 1e-12  # relative error of given values: a distance from norms and products of rows 100 deviations from zero
@@ -69,23 +94,38 @@ def resolve_gamma(
     return gammas
 
 
-def record(
-    kernel: str | Callable, gamma: Any, degree: int, coef0: float, A: Any = None, B: Any = None, numbered: bool = True
-) -> dict[str, Any]:
-    """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on.
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel by name, or a callable, and its parameters; gamma is a number, one per feature, or None."""
 
-    `numbered`: whether their row numbers are the ones that the user knows.
-    """
-    per_feature = np.ndim(gamma) == 1
-    return {
-        "kind": kind(kernel),
-        "gamma": 1.0 if gamma is None or per_feature else float(gamma),
-        "gammas": gamma if per_feature else None,
-        "degree": int(degree),
-        "coef0": float(coef0),
-        "offset": 0.0,
-        "call": blocks(kernel, A, B, numbered) if callable(kernel) else None,
-    }
+    name: str | Callable
+    gamma: Any = None
+    degree: int = 3
+    coef0: float = 0.0
+
+    @classmethod
+    def of(cls, model: Any) -> Kernel:
+        """The kernel of an estimator that knows what its gamma stands for."""
+        return cls(model.kernel, model.gamma_, model.degree, model.coef0)
+
+    def record(self, A: Any = None, B: Any = None, numbered: bool = True) -> dict[str, Any]:
+        """The kernel as the core takes it; A and B are the rows that a callable kernel is evaluated on.
+
+        `numbered`: whether their row numbers are the ones that the user knows.
+        """
+        per_feature = np.ndim(self.gamma) == 1
+        return {
+            "kind": kind(self.name),
+            "gamma": 1.0 if self.gamma is None or per_feature else float(self.gamma),
+            "gammas": self.gamma if per_feature else None,
+            "degree": int(self.degree),
+            "coef0": float(self.coef0),
+            "offset": 0.0,
+            "call": blocks(self.name, A, B, numbered) if callable(self.name) else None,
+        }
+
+
+LINEAR = Kernel("linear").record()
 
 
 def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:

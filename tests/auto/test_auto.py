@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from clocks import assert_within
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
@@ -15,7 +16,17 @@ from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 
 from polymargin import AutoSVC, CoreVectorSVC, JointSVC, KernelSearchCV, PairwiseSVC, load_model, save_model
 from polymargin.auto import grid as auto_grid
-from polymargin.auto.grid import around, choose_scaling, climb, middle_first, repeats, sample_of, search, steadiest
+from polymargin.auto.grid import (
+    Folds,
+    Grid,
+    around,
+    choose_scaling,
+    climb,
+    middle_first,
+    repeats,
+    sample_of,
+    steadiest,
+)
 from polymargin.auto.probabilities import (
     closest,
     decided,
@@ -298,7 +309,8 @@ def test_values_of_core_vectors_count_in_margins():
 def test_a_grid_begins_in_the_middle_and_may_come_to_nothing():
     np.testing.assert_array_equal(middle_first(np.arange(8)), [4, 3, 5, 2, 6, 1, 7, 0])
     X, y = load_digits(return_X_y=True)
-    assert search(PairwiseSVC(), X, y, np.array([1.0]), np.array([0.1]), 5, 0, 1e-9) is None
+    grid = Grid(np.array([1.0]), np.array([0.1]), Folds(5, seed=0), seconds=1e-9)
+    assert grid.search(PairwiseSVC(), X, y) is None
 
 
 def test_weights_of_classes_have_their_labels():
@@ -325,7 +337,7 @@ def test_too_little_time_means_fewer_rows(monkeypatch):
     model = AutoSVC(C=10.0, gamma=0.02, time_limit=1.5).fit(X, y)
     n = model.machine_.shape_fit_[0]
     assert PROBE_ROWS <= n < 1200 and f"trained on {n} of 1797" in " ".join(model.explain_choices_)
-    assert model.fit_seconds_ < 15 and model.score(X, y) > 0.85
+    assert model.score(X, y) > 0.85
     none = AutoSVC(time_limit=1e-3).fit(X, y)
     assert "not calibrated" in none.explain_choices_[-1] and none.score(X, y) > 0.7
 
@@ -348,8 +360,8 @@ def test_time_limit_and_interruption(monkeypatch):
     X, y = load_digits(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a busy machine may not finish in time
-        model = AutoSVC(time_limit=4.0).fit(X[:800], y[:800])
-    assert model.fit_seconds_ < 40 and model.score(X[800:], y[800:]) > 0.8
+        model = assert_within(8.0, lambda: AutoSVC(time_limit=3.0, n_jobs=1).fit(X[:800], y[:800]))
+    assert model.score(X[800:], y[800:]) > 0.8
     np.testing.assert_allclose(model.predict_proba(X[:9]).sum(axis=1), 1)
 
     def stop(*_):

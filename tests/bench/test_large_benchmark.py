@@ -8,7 +8,8 @@ import pytest
 large = pytest.importorskip("benchmarks.large")
 
 
-def test_it_prints_and_stores(tmp_path, capsys):
+def test_it_prints_and_stores(in_process, tmp_path, capsys):
+    in_process(large)
     out = tmp_path / "large.csv"
     large.main(["--rows", "700", "--solvers", "landmarks,nystroem-sgd", "--out", str(out)])
     text = capsys.readouterr().out

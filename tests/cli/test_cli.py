@@ -4,14 +4,16 @@ import io
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from ctrl_c import interrupted_program
+from ctrl_c import interrupted_program, posix
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
 
 import polymargin
@@ -21,19 +23,8 @@ from polymargin.auto.tables import ColumnEncoder
 from polymargin.machines import MACHINES
 
 
-def start(*words, cwd, code=0, **how):
-    """The command as a process of its own, seconds of which go to its imports."""
-    done = subprocess.run(
-        [sys.executable, "-m", "polymargin.cli", *map(str, words)],
-        cwd=cwd, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}, **how,
-    )  # fmt: skip
-    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    assert "Traceback" not in done.stderr
-    return done
-
-
 def run(*words, cwd, code=0, width=200):
-    """The same in this process: what it writes to the terminal, and how it ends."""
+    """A command in this process, as the imports of one of its own take seconds: what it prints, and how it ends."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.resetwarnings()  # the filters of the tests are not those of a user
@@ -251,8 +242,10 @@ def test_wrong_usage_is_exit_code_2(folder):
     run("fit", cwd=folder, code=2)
 
 
-def test_version(folder):
-    assert start("--version", cwd=folder).stdout.strip() == f"polymargin {polymargin.__version__}"
+def test_version_in_a_process_of_its_own(folder):
+    command = [sys.executable, "-m", "polymargin.cli", "--version"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"polymargin {polymargin.__version__}\n", "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
@@ -266,11 +259,12 @@ def test_version(folder):
 def test_a_file_that_cannot_be_written_in_full_is_not_left_behind(folder, words):
     import resource
 
-    def small():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-    before = sorted(p.name for p in folder.iterdir())
-    said = start(*words, "--out", "full.out", cwd=folder, code=1, preexec_fn=small).stderr
+    before, limits = sorted(p.name for p in folder.iterdir()), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        said = run(*words, "--out", "full.out", cwd=folder, code=1).stderr
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert "File too large" in said
     assert sorted(p.name for p in folder.iterdir()) == before
 
@@ -285,6 +279,7 @@ cli.main()
 """
 
 
+@posix
 def test_interrupt_leaves_a_model(tmp_path):
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
@@ -296,36 +291,27 @@ def test_interrupt_leaves_a_model(tmp_path):
     run("predict", "m.pm", "many.npz", "-o", "p.csv", cwd=tmp_path)
 
 
-# Before that, and in a command that leaves nothing.
-HASTY = """
-import numpy as np
-from polymargin import auto, cli
-from polymargin.cli import data, model
-
-def wait(*_):
-    begins(0.1)
-    while True:
-        sum(range(1000))
-
-{}
-cli.main()
-"""
-
-
+@posix
 @pytest.mark.parametrize(
-    ("command", "place"),
-    [("fit", "auto.AutoSVC.fit = wait"), ("predict", "model.load = wait"), ("tune", "data.labeled = wait")],
+    ("words", "place"),
+    [
+        (["fit", "train.csv", "-t", "cultivar", "-o", "never.pm"], "polymargin.auto.AutoSVC.fit"),
+        (["predict", "wine.pm", "test.csv", "-o", "p.csv"], "polymargin.cli.model.load"),
+        (["tune", "train.csv", "-t", "cultivar"], "polymargin.cli.data.labeled"),
+    ],
+    ids=["fit", "predict", "tune"],
 )
-def test_interrupt_before_there_is_anything_says_so(folder, command, place):
-    words = {
-        "fit": ["train.csv", "-t", "cultivar", "-o", "never.pm"],
-        "predict": ["wine.pm", "test.csv", "-o", "p.csv"],
-    }
+def test_interrupt_before_there_is_anything_says_so(folder, words, place, monkeypatch):
+    """Before that, and in commands that leave nothing; the signal is a real one."""
+
+    def press(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+
+    monkeypatch.setattr(place, press)
     before = sorted(p.name for p in folder.iterdir())
-    _, said, code = interrupted_program(
-        HASTY.format(place), command, *words.get(command, ["train.csv", "-t", "cultivar"]), cwd=folder
-    )
-    assert code == 130 and said.strip() == "interrupted before there was a result", said
+    said = run(*words, cwd=folder, code=130).stderr
+    assert said.strip() == "interrupted before there was a result", said
     assert sorted(p.name for p in folder.iterdir()) == before
 
 

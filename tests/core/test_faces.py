@@ -130,7 +130,7 @@ def test_caps_hold_on_a_face(seed):
         assert np.ptp(F[i, others[:, i] < 0]) < 1e-7
 
 
-@pytest.mark.parametrize("machine", ["kesler", "crammer-singer", "llw", "adm", "ats", "atm", "reinforced", "ovr"])
+@pytest.mark.parametrize("machine", TABLE)
 def test_rounding_that_hides_the_last_digits_ends_no_face(machine):
     """Kernel values of 1e8: no residual is 1e-12, and steps on rows alone would take millions."""
     r = np.random.RandomState(0)

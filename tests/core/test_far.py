@@ -26,7 +26,7 @@ def far(seed, distance, n=60, T=3, d=4):
 def fit(X, y, machine="scatter", **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return JointSVC(machine, time_limit=10.0, **parameters).fit(X, y)
+        return JointSVC(machine, **{"time_limit": 10.0, **parameters}).fit(X, y)
 
 
 def coefficients(est, n):
@@ -40,7 +40,8 @@ def coefficients(est, n):
 @pytest.mark.parametrize("machine", TABLE)
 def test_linear(machine, distance, form, seed):
     X, y = far(seed, distance)
-    est = fit(form(X), y, machine, kernel="linear", intercept="none")
+    # Rounding leaves some of them without end: what is said of a machine is true wherever its fit is stopped.
+    est = fit(form(X), y, machine, kernel="linear", intercept="none", time_limit=0.5)
     B, X = coefficients(est, len(y)), X.astype(np.longdouble)
     oracle = Joint(machine, np.eye(len(y)), y)
     if oracle.centered:  # the scores sum to zero but for the rounding of B
@@ -113,7 +114,7 @@ def test_scatter_without_intercept_never_claims_too_much(distance, seed):
 def test_kernel_values_without_digits_are_no_solution(seed):
     """Values of 1e36 leave no digit of a score of 1."""
     X, y = far(seed, 1e6)
-    est = fit(X, y, "crammer-singer", kernel="poly", gamma=1.0)
+    est = fit(X, y, "crammer-singer", kernel="poly", gamma=1.0, time_limit=0.5)
     assert est.status_ != "solved"
 
 

@@ -84,12 +84,12 @@ def test_any_number_of_features(rng, kind, d):
 # Around whole vectors, the rows and columns of a tile, and the features that are summed at a time.
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("d", [1, 3, 16, 17, 511, 512, 513, 1023, 1024, 1025, 1537])
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 65), (5, 8), (6, 16), (7, 17), (13, 33), (257, 3)])
-def test_edges_of_tiles(rng, m, n, d, dtype):
-    A, B = make(rng, m, d), make(rng, n, d)
-    for kind in ("linear", "rbf", "laplacian"):
-        K = block(A, B, dict(kind=kind, gamma=0.7), dtype)
-        np.testing.assert_allclose(K, naive(A, B, kind=kind, gamma=0.7), atol=TOLERANCE[dtype])
+def test_edges_of_tiles(rng, d, dtype):
+    for m, n in ((1, 1), (1, 65), (5, 8), (6, 16), (7, 17), (13, 33), (257, 3)):
+        A, B = make(rng, m, d), make(rng, n, d)
+        for kind in ("linear", "rbf", "laplacian"):
+            K = block(A, B, dict(kind=kind, gamma=0.7), dtype)
+            np.testing.assert_allclose(K, naive(A, B, kind=kind, gamma=0.7), atol=TOLERANCE[dtype])
 
 
 def usual(rng, n, d, given):

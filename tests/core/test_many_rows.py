@@ -56,7 +56,7 @@ def test_float32_values_are_exact_far_from_the_origin(d):
     X = np.zeros((400, d), dtype=np.float32)
     X[:, :2] = 5000 * np.column_stack([np.cos(angle), np.sin(angle)])
     rows = np.arange(400)
-    kernel = kernels.record("rbf", 1e-4, 3, 0.0)
+    kernel = kernels.Kernel("rbf", 1e-4).record()
     exact = np.exp(-1e-4 * ((X[:, None].astype(float) - X[None]) ** 2).sum(axis=2))
     K = _core.kernel_block(X, X, kernel, rows, rows, "float32", 1)
     np.testing.assert_allclose(K, exact, rtol=1e-4, atol=1e-7)
@@ -67,7 +67,7 @@ def test_rows_far_from_the_origin_are_not_left_to_float32():
     center = 3000 * np.linalg.qr(rng.normal(size=(20, 20)))[0][:3]
     y = np.repeat([0, 1, 2], 900)
     X = (center[y] + rng.normal(size=(2700, 20))).astype(np.float32)
-    record = kernels.record("rbf", 0.05, 3, 0.0)
+    record = kernels.Kernel("rbf", 0.05).record()
     assert kernels.float32_error(X, np.arange(len(X)), record) > 1e-3
     assert kernels.float32_error(X - center[y].astype(np.float32), np.arange(len(X)), record) < 1e-5
     coarse, fine = (JointSVC("scatter", C=1.0, gamma=0.05, tol=tol).fit(X, y) for tol in (1e-3, 1e-6))

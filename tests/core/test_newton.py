@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC, PairwiseSVC
 
-ROWS = 7_000  # a few more than the size from which on it is used
+ROWS = 6_500  # a few more than the size from which on it is used
 LITTLE = "40MB"  # no room for the kernel values of all support vectors: working sets alone
 PRODUCTS = 450  # at most, where one product with the kernel matrix is a step; pair steps are thousands
 
@@ -32,6 +32,14 @@ def scatter(C=10.0, **options):
     return JointSVC("scatter", C=C, loss="squared_hinge", gamma=0.05, intercept="none", **options)
 
 
+@pytest.fixture(scope="module")
+def hard(overlapping):
+    """A machine at a large C, where pair steps are many, and its processor seconds."""
+    begun = time.process_time()
+    model = pairs(100.0, tol=1e-6, n_jobs=1).fit(*overlapping)
+    return model, time.process_time() - begun
+
+
 def compared(build, X, y, tol=1e-5, **fit):
     newton = build(tol=tol).fit(X, y, **fit)
     engine = build(tol=tol, memory=LITTLE).fit(X, y, **fit)
@@ -46,32 +54,31 @@ def compared(build, X, y, tol=1e-5, **fit):
     return newton
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("build", [pairs, scatter])
+@pytest.mark.parametrize("build, dtype", [(pairs, np.float32), (scatter, np.float64)])
 def test_equals_working_sets(overlapping, build, dtype):
     X, y = overlapping
     compared(build, X.astype(dtype), y)
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0])
-def test_any_C(overlapping, C):
-    compared(lambda **options: pairs(C, **options), *overlapping)
+@pytest.mark.parametrize("build, C", [(pairs, 0.01), (scatter, 1.0)])
+def test_any_C(overlapping, build, C):
+    compared(lambda **options: build(C, **options), *overlapping)
 
 
-def test_large_C(overlapping):
-    """Working sets take minutes here: the certificate must do."""
-    model = pairs(1e3, tol=1e-3).fit(*overlapping)
+def test_large_C(hard):
+    """The certificate must do."""
+    model, _ = hard
     assert model.status_ == "solved"
-    assert model.kkt_violation_ <= 1e-3
-    assert abs(model.duality_gap_) <= 1e-5
+    assert model.kkt_violation_ <= 1e-6
+    assert abs(model.duality_gap_) <= 1e-8
 
 
-@pytest.mark.parametrize("build", [pairs, scatter])
-def test_weights(overlapping, build):
+@pytest.mark.parametrize("build, dtype", [(pairs, np.float64), (scatter, np.float32)])
+def test_weights(overlapping, build, dtype):
     X, y = overlapping
     w = np.random.default_rng(1).uniform(0.1, 5, ROWS)
     w[::40] = 0
-    model = compared(build, X, y, sample_weight=w)
+    model = compared(build, X.astype(dtype), y, sample_weight=w)
     assert not np.isin(model.support_, np.arange(0, ROWS, 40)).any()
 
 
@@ -95,16 +102,17 @@ def test_certificate_is_true(overlapping):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_time_limit(overlapping, share):
-    X, y = overlapping
-    begun = time.process_time()
-    pairs(100.0, tol=1e-6, n_jobs=1).fit(X, y)
-    limit = share * (time.process_time() - begun)
+def test_time_limit(overlapping, hard, share):
+    """Scores get worse at times on the way, so that a stop promises no accuracy: what it proves must be true."""
+    (X, y), (whole, seconds) = overlapping, hard
+    limit = share * seconds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = assert_within(2 * limit + 1, lambda: pairs(100.0, tol=1e-6, time_limit=limit, n_jobs=1).fit(X, y))
     assert model.status_ in ("time_limit", "solved")
-    assert np.mean(model.predict(X) == y) > 0.75
+    assert model.dual_objective_ <= whole.primal_objective_ * (1 + 1e-6)
+    assert model.primal_objective_ >= whole.dual_objective_ * (1 - 1e-6)
+    assert np.mean(model.predict(X) == y) > 0.6
 
 
 def test_max_iter(overlapping):

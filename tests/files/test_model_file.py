@@ -502,7 +502,7 @@ def test_a_header_that_lies_about_the_shape(shape, path):
 
 # --- damaged files ----------------------------------------------------------------------------------------------------
 
-slow_is_fine = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+slow_is_fine = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

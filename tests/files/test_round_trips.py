@@ -1,5 +1,6 @@
 """Every public estimator comes back from every format, and does what it did before."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -87,6 +88,12 @@ def test_every_public_estimator_has_a_record():
     } == set()
 
 
+@functools.cache
+def fitted(case):
+    name, given = CASES[case]
+    return PUBLIC[name](**given).fit(X, y)
+
+
 WARM = {"_left", "_B"}  # what only a warm start needs is not in a file
 
 
@@ -94,7 +101,7 @@ WARM = {"_left", "_B"}  # what only a warm start needs is not in a file
 @pytest.mark.parametrize("way", [by_file, by_mapped_file, by_pickle, by_skops])
 @pytest.mark.parametrize("name, given", CASES, ids=[name for name, _ in CASES])
 def test_every_estimator_comes_back(name, given, way, tmp_path):
-    model = PUBLIC[name](**given).fit(X, y)
+    model = fitted(CASES.index((name, given)))
     found = way(model, tmp_path)
     assert type(found) is type(model) and repr(found) == repr(model)
     assert vars(found).keys() | WARM == vars(model).keys() | WARM

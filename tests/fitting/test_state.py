@@ -68,7 +68,7 @@ ESTIMATORS = {
     "density": KernelDensityNB,
     "grnn": GRNNRegressor,
     "isomap": SupervisedIsomap,
-    "auto": lambda: AutoSVC(cv=2, C=1.0),
+    "auto": lambda: AutoSVC(cv=2, C=1.0, gamma=0.1),
     "auto, core": lambda: AutoSVC("core-vector", C=1.0, gamma=0.1),
     "grid": lambda: KernelSearchCV(PairwiseSVC(), C=[0.1, 1.0], gamma=[0.1, 1.0], cv=2),
     "criterion": lambda: RadiusMarginSearch(JointSVC("scatter"), cv=2, max_iter=4),
@@ -166,7 +166,7 @@ def test_an_end_at_any_moment(name, seed):
     with Moments() as all_of_them:
         fit(ESTIMATORS[name](), Z, z)
     n = all_of_them.seen
-    some = np.unique(np.r_[np.linspace(1, n, 10).astype(int), n - np.arange(0, 36, 3)])
+    some = np.unique(np.r_[np.linspace(1, n, 8).astype(int), n - np.arange(0, 36, 5)])
     model, kept = ESTIMATORS[name](), 0
     expected = answer(fit(model, X, y), X)
     for k, at in enumerate(some[some > 0]):

@@ -159,9 +159,17 @@ def naive_nearest(D, k, radius, group, label):
     return near, between.min(axis=1)
 
 
-@pytest.mark.parametrize("d, n", [(3, 2500), (700, 1300)])
-@pytest.mark.parametrize("k, radius, dtype", [(7, 0.0, "float64"), (7, 0.0, "float32"), (0, 0.9, "float64")])
-@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize(
+    "d, n, k, radius, dtype, inside",
+    [
+        (3, 2500, 7, 0.0, "float64", False),
+        (3, 2500, 7, 0.0, "float32", True),
+        (3, 2500, 0, 0.9, "float64", True),
+        (700, 1300, 7, 0.0, "float64", True),
+        (700, 1300, 7, 0.0, "float32", False),
+        (700, 1300, 0, 0.9, "float64", False),
+    ],
+)
 def test_search_from_both_ends_of_a_distance(d, n, k, radius, dtype, inside, rng):
     """Many blocks, some of them cut short; all rows, whose distances are computed once, and some rows."""
     X, label = rng.normal(size=(n, d)) * np.sqrt(3 / d), rng.integers(4, size=n)

@@ -110,16 +110,24 @@ def test_time_limit_is_kept(scheme):
     model, X, y = endless(scheme, time_limit=0.5)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         model.fit(X, y)
-    assert model.fit_seconds_ > 0.4 and model.status_ == "time_limit"
+    assert model.fit_seconds_ > 0.2 and model.status_ == "time_limit"  # some of it is kept for scores
     assert model.decision_function(X[:5]).shape == (5, 3)
 
 
 @posix
-@pytest.mark.parametrize("parameters", [dict(), dict(memory="1MB"), dict(n_jobs=1)], ids=str)
-@schemes
+@pytest.mark.parametrize(
+    "scheme, parameters",
+    [
+        *((scheme, {}) for scheme in SCHEMES),
+        (SCHEMES[0], dict(memory="1MB")),
+        (SCHEMES[1], dict(n_jobs=1)),
+        (SCHEMES[2], dict(memory="1MB", n_jobs=1)),
+    ],
+    ids=lambda s: str(s) if isinstance(s, dict) else type(s).__name__,
+)
 def test_ctrl_c(scheme, parameters):
     model, X, y = endless(scheme, **parameters)
-    with CtrlC(1.0) as ctrl_c, pytest.raises(KeyboardInterrupt):
+    with CtrlC(0.6) as ctrl_c, pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert ctrl_c.delay < 2.0
     assert model.status_ == "interrupted" and model.kkt_violation_ > model.tol
@@ -229,14 +237,18 @@ def check_stopped(model, X, y, Z, z, status, accuracy):
     assert model.score(Z, z) > accuracy
 
 
-@pytest.mark.parametrize("memory", ["auto", "20MB", "3MB"])
-@schemes
+@pytest.mark.parametrize(
+    "scheme, memory",
+    [*((scheme, "auto") for scheme in SCHEMES), (SCHEMES[0], "20MB"), (SCHEMES[1], "3MB"), (SCHEMES[2], "20MB")],
+    ids=lambda s: s if isinstance(s, str) else type(s).__name__,
+)
 def test_a_limit_leaves_a_model_of_use(scheme, memory):
     """Whether kernel values are held, in blocks or in rows. C is so large that all machines would take minutes."""
     X, y = overlapping()
     model = type(scheme)(**scheme.get_params()).set_params(C=1e4, tol=1e-6, memory=memory, n_jobs=2)
-    limited = type(scheme)(**model.get_params()).set_params(time_limit=2.0)
-    check_stopped(limited, X[:-2000], y[:-2000], X[-2000:], y[-2000:], "time_limit", 0.45)
+    limited = type(scheme)(**model.get_params()).set_params(time_limit=1.0)
+    # How far a second leads depends on who else is at work: better than chance, which is 0.25.
+    check_stopped(limited, X[:-2000], y[:-2000], X[-2000:], y[-2000:], "time_limit", 0.3)
     model.set_params(max_iter=2000)
     check_stopped(model, X[:-2000], y[:-2000], X[-2000:], y[-2000:], "max_iter", 0.45)
 

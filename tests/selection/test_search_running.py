@@ -1,5 +1,7 @@
 """Searches that are stopped: what they keep, and how they go on."""
 
+import inspect
+
 import numpy as np
 import pytest
 from clocks import assert_within
@@ -179,47 +181,49 @@ def test_a_search_from_several_points_goes_on(stop, monkeypatch):
     assert search.best_criterion_ == pytest.approx(whole.best_criterion_, rel=0.02)
 
 
-@posix
-@pytest.mark.parametrize("name", ["KernelSearchCV", "RadiusMarginSearch"])
-def test_ctrl_c_in_a_program(name):
-    """A real signal to another process: the search is fitted, and continues where it was."""
-    program = """
-        import sys
-        import numpy as np
-        from polymargin import JointSVC, KernelSearchCV, RadiusMarginSearch
+def noisy():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 3
+    return rng.normal(size=(600, 30)) + y[:, None] * np.r_[[0.5] * 5, [0.0] * 25], y
 
-        rng = np.random.default_rng(0)
-        y = np.arange(600) % 3
-        X = rng.normal(size=(600, 30)) + y[:, None] * np.r_[[0.5] * 5, [0.0] * 25]
-        if sys.argv[1] == "KernelSearchCV":
-            many = np.geomspace(1e-3, 1, 3000)
-            search = KernelSearchCV(JointSVC(), C=[0.1, 1.0], gamma=many, cv=3, warm_start=True)
-        else:
-            search = RadiusMarginSearch(
-                JointSVC(), kernel="ellipsoidal", tol=1e-14, max_iter=10**6, inner_tol=1e-12, warm_start=True, cv=None
-            )
-        begins(2.0)
-        try:
-            search.fit(X, y)
-        except KeyboardInterrupt:
-            print(search.status_, len(search.predict(X)), flush=True)
-        if sys.argv[1] == "KernelSearchCV":
-            before = search.cv_results_["mean_test_score"]
-            done = int(np.sum(~np.isnan(before)))
-            search.set_params(gamma=many[: done // 4 + 1]).fit(X, y)
-            print(search.status_, done > 0, np.nanmax(before) == np.nanmax(before[~np.isnan(before)]))
-            kept = search.cv_results_["mean_test_score"]
-            print(bool(np.isfinite(kept).all()))
-        else:
-            before, value = search.n_evaluations_, search.best_criterion_
-            search.set_params(tol=1e-5, inner_tol=1e-6).fit(X, y)
-            print(search.status_, search.n_evaluations_ > before, search.best_criterion_ <= value * (1 + 1e-6))
-    """
-    said, error, code = interrupted_program(program, name)
+
+@posix
+def test_ctrl_c_in_a_program():
+    """A real signal to another process: the search is fitted, and continues where it was."""
+    program = f"""
+import numpy as np
+from polymargin import JointSVC, KernelSearchCV
+
+{inspect.getsource(noisy)}
+
+X, y = noisy()
+many = np.geomspace(1e-3, 1, 3000)
+search = KernelSearchCV(JointSVC(), C=[0.1, 1.0], gamma=many, cv=3, warm_start=True)
+begins(1.0)
+try:
+    search.fit(X, y)
+except KeyboardInterrupt:
+    print(search.status_, len(search.predict(X)), flush=True)
+done = int(np.sum(np.isfinite(search.cv_results_["mean_test_score"])))
+search.set_params(gamma=many[: done // 4 + 1]).fit(X, y)
+print(search.status_, done > 0, bool(np.isfinite(search.cv_results_["mean_test_score"]).all()))
+"""
+    said, error, code = interrupted_program(program)
     assert code == 0, error
-    answer = said.splitlines()
-    assert answer[0] == "interrupted 600"
-    assert answer[1] == "solved True True"
+    assert said.splitlines() == ["interrupted 600", "solved True True"]
+
+
+@posix
+def test_ctrl_c_in_a_descent():
+    X, y = noisy()
+    search = RadiusMarginSearch(JointSVC(), kernel="ellipsoidal", warm_start=True, cv=None)
+    with CtrlC(0.6), pytest.raises(KeyboardInterrupt):
+        search.set_params(tol=1e-14, max_iter=10**6, inner_tol=1e-12).fit(X, y)
+    assert search.status_ == "interrupted" and len(search.predict(X)) == 600
+    before, value = search.n_evaluations_, search.best_criterion_
+    search.set_params(tol=1e-5, inner_tol=1e-6).fit(X, y)
+    assert search.status_ == "solved" and search.n_evaluations_ > before
+    assert search.best_criterion_ <= value * (1 + 1e-6)
 
 
 def test_a_time_limit_covers_the_refit_and_the_last_check(seed):

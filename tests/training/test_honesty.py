@@ -1,5 +1,6 @@
 """The benchmark that recomputes what fits claim: it says nothing of true claims, and finds each false one."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -14,10 +15,15 @@ honesty = pytest.importorskip("benchmarks.honesty")
 KINDS = [("JointSVC", name) for name in MACHINES] + [(name, None) for name in honest_problems.ESTIMATORS][1:]
 
 
+@functools.cache
+def made(seed, number):
+    return honest_problems.make(seed, number, largest=600)
+
+
 def ordinary(seed, estimator, machine):
     """A fitted problem of this kind, near the origin, with a kernel that is positive definite."""
     for number in range(3000):
-        p = honest_problems.make(seed, number, largest=600)
+        p = made(seed, number)
         r = p.recipe
         kind = p.estimator == estimator and p.params.get("machine") in (machine, None)
         plain = r["n"] >= 12 and not r["shift"] and not r["scale"] and p.params.get("nu") is None
@@ -25,7 +31,9 @@ def ordinary(seed, estimator, machine):
             p.params["max_iter"] = 10_000
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return p, p.model().fit(p.X, p.y, sample_weight=p.weight)
+                model = p.model().fit(p.X, p.y, sample_weight=p.weight)
+            if np.ptp(model.decision_function(p.X)) > 1e-6:  # else any label is as right as the others
+                return p, model
     raise AssertionError("no such problem")
 
 

@@ -258,9 +258,8 @@ def test_copies_and_pickles(kernel):
 
 def test_in_searches_and_calibration():
     X, y = iris()
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), JointSVC("scatter")), {"jointsvc__C": [0.1, 10]}, cv=3, n_jobs=2
-    ).fit(X, y)
+    search = GridSearchCV(make_pipeline(StandardScaler(), JointSVC("scatter")), {"jointsvc__C": [0.1, 10]}, cv=3)
+    search.fit(X, y)
     assert search.best_score_ > 0.93
     P = CalibratedClassifierCV(JointSVC("scatter"), cv=3).fit(X, y).predict_proba(X)
     assert P.shape == (150, 3)

@@ -1,5 +1,6 @@
 """Linear machines in weight space: the optimum of the kernel engine, of a conic solver and of LIBLINEAR."""
 
+import inspect
 import os
 import pickle
 import subprocess
@@ -177,29 +178,28 @@ def test_formats_threads_and_weights(machine, loss, in_weights):
     assert_same(est, fit(machine, strided, y, loss=loss), X)
 
 
+def optima():
+    rng = np.random.default_rng(0)
+    tables = [(rng.normal(size=(4 * T, 5)), np.arange(4 * T) % T) for T in (2, 3, 11, 27)]
+    machine = JointSVC("kesler", kernel="linear", tol=1e-7, C=0.3)
+    return [machine.fit(X, y).primal_objective_ for X, y in tables]
+
+
 @pytest.mark.parametrize("level", ["base", "avx2"])
-def test_every_instruction_set(level):
+def test_every_instruction_set(level, in_weights):
     if level == _core.simd():
         pytest.skip(f"{level} is in use already")
-    program = """
+    program = f"""
 import numpy as np
 from polymargin import JointSVC
 from polymargin.training import linear
-from polymargin.machines import MACHINES
 linear.pays = lambda *_: True
-rng = np.random.default_rng(0)
-for T in (2, 3, 11, 27):
-    X, y = rng.normal(size=(4 * T, 5)), np.arange(4 * T) % T
-    print(JointSVC("kesler", kernel="linear", tol=1e-7, C=0.3).fit(X, y).primal_objective_)
+{inspect.getsource(optima)}
+print(*optima())
 """
-
-    def values(**more):
-        run = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ, **more}
-        )
-        return np.array(run.stdout.split(), dtype=float)
-
-    assert_allclose(values(POLYMARGIN_SIMD=level), values(), rtol=1e-9)
+    how = dict(capture_output=True, text=True, check=True, env={**os.environ, "POLYMARGIN_SIMD": level})
+    values = subprocess.run([sys.executable, "-c", program], **how).stdout.split()
+    assert_allclose(np.array(values, dtype=float), optima(), rtol=1e-9)
 
 
 # Running

@@ -22,6 +22,7 @@ from ..fitting.parameters import NONE, POSITIVE, RUN, Name, Number, check_parame
 from ..fitting.progress import duration
 from ..fitting.resources import peak_memory
 from ..fitting.state import keep, whole
+from ..kernels import BY_NAME
 from ..landmarks import LandmarkSVC
 from ..machines import MACHINES
 from . import remarks
@@ -45,7 +46,7 @@ CONSTRAINTS = {
     "cv": (Number("an integer >= 2", least=2, integer=True),),
     "calibrate": RUN["warm_start"],
     "columns": COLUMNS,
-    "kernel": (Name(("rbf", "laplacian", "linear", "cosine", "poly", "sigmoid")),),
+    "kernel": (Name(BY_NAME),),
     "scaling": (Name(("auto", "column", "common")),),
     "random_state": (NONE, Number("an integer >= 0", least=0, integer=True)),
     **{name: RUN[name] for name in ("class_weight", "time_limit", "memory", "n_jobs", "verbose")},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,33 +34,49 @@ def steadiest(results: Any) -> dict[str, float]:
     return {"C": float(C[i]), "gamma": float(gamma[j])}
 
 
-def search(
-    machine: Any, Z: Any, y: np.ndarray, C: np.ndarray, gamma: np.ndarray, cv: int, seed: Any, limit: float,
-    verbose: int = 0, times: int = 1, groups: Any = None,
-) -> KernelSearchCV | None:  # fmt: skip
-    """The grid within a time limit, from its middle outward; points that were not reached have no score.
+@dataclass(frozen=True)
+class Folds:
+    """How rows are cut into folds, `times` times; once if rows of one of the `groups` must not be separated."""
 
-    `times` is how often the rows are cut into folds, once if rows of one of the `groups` must not be separated. None if
-    no point was evaluated.
-    """
-    folds = max(2, min(cv, int(np.unique(y, return_counts=True)[1].max())))  # rare classes miss some of them
-    splits: Any = RepeatedStratifiedKFold(n_splits=folds, n_repeats=times, random_state=seed)
-    if groups is not None:
-        together = StratifiedGroupKFold(min(folds, len(np.unique(groups))), shuffle=True, random_state=seed)
-        splits = quietly(list, together.split(Z, y, groups))
-    begin = time.monotonic()
-    found = KernelSearchCV(
-        machine, C=C, gamma=middle_first(gamma), cv=splits, refit=False, n_jobs=machine.n_jobs, memory=machine.memory,
-        time_limit=None if np.isinf(limit) else max(limit, 0.1), verbose=verbose,
-    )  # fmt: skip
-    try:
-        quietly(found.fit, Z, y)
-    except ValueError as error:
-        if "ran out of time" not in str(error):
-            raise
-        return None
-    found.search_seconds_ = time.monotonic() - begin
-    return found
+    cv: int
+    seed: Any
+    times: int = 1
+    groups: Any = None
+
+    def of(self, Z: Any, y: np.ndarray) -> Any:
+        most = max(2, min(self.cv, int(np.unique(y, return_counts=True)[1].max())))  # rare classes miss some of them
+        if self.groups is None:
+            return RepeatedStratifiedKFold(n_splits=most, n_repeats=self.times, random_state=self.seed)
+        together = StratifiedGroupKFold(min(most, len(np.unique(self.groups))), shuffle=True, random_state=self.seed)
+        return quietly(list, together.split(Z, y, self.groups))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values of C and gamma to compare by cross-validation within some seconds."""
+
+    C: np.ndarray
+    gamma: np.ndarray
+    folds: Folds
+    seconds: float = np.inf
+    verbose: int = 0
+
+    def search(self, machine: Any, Z: Any, y: np.ndarray) -> KernelSearchCV | None:
+        """From the middle of the grid outward; points that were not reached have no score. None if all are such."""
+        begin = time.monotonic()
+        found = KernelSearchCV(
+            machine, C=self.C, gamma=middle_first(self.gamma), cv=self.folds.of(Z, y), refit=False,
+            n_jobs=machine.n_jobs, memory=machine.memory, verbose=self.verbose,
+            time_limit=None if np.isinf(self.seconds) else max(self.seconds, 0.1),
+        )  # fmt: skip
+        try:
+            quietly(found.fit, Z, y)
+        except ValueError as error:
+            if "ran out of time" not in str(error):
+                raise
+            return None
+        found.search_seconds_ = time.monotonic() - begin
+        return found
 
 
 def repeats(n: int) -> int:

@@ -133,7 +133,8 @@ class Tuning:
         if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
             machine = exact_like(machine, "squared_hinge")
         groups = None if self.task.groups is None else self.task.groups[rows]
-        return grids.search(exact_like(machine), Z, y, C, gamma, self.cv, seed, seconds, self.verbose, times, groups)
+        folds = grids.Folds(self.cv, seed, times, groups)
+        return grids.Grid(C, gamma, folds, seconds, self.verbose).search(exact_like(machine), Z, y)
 
     def keep(self, found: Any) -> None:
         self.params = grids.steadiest(found.cv_results_)

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from ..files.readers import read
+from ..kernels import BY_NAME
 from .terminal import (  # fmt: skip
     As,
     Columns,
@@ -49,7 +50,7 @@ def fit(
     machine: Annotated[
         str, typer.Option(help="auto, pairwise, one-vs-rest, landmarks, core-vector, scatter, kesler, ...")
     ] = "auto",
-    kernel: Annotated[str, typer.Option(help="rbf, laplacian, linear, cosine, poly or sigmoid")] = "rbf",
+    kernel: Annotated[str, typer.Option(help=f"{', '.join(BY_NAME[:-1])} or {BY_NAME[-1]}")] = "rbf",
     C: Annotated[float | None, typer.Option("--C", help="weight of the losses; tuned if not given")] = None,
     gamma: Annotated[float | None, typer.Option(help="of the kernel, in scaled columns; tuned if not given")] = None,
     scaling: Annotated[str, typer.Option(help="auto, column (each by its own spread) or common")] = "auto",

@@ -278,10 +278,9 @@ class CoreVectorSVC(CoreModel):
                 'expected scheme="joint" and a kernel of rows for rows that come in blocks, got '
                 f"scheme={self.scheme!r}, kernel={self.kernel!r}; pass arrays"
             )
-        begin_with(self, source, facts, names)
-        source.change = to_unit_length if self.normalize else None
+        begin_with(self, source, facts, names, to_unit_length if self.normalize else None)
         some = self._unit(facts.some)
-        form = self._form(len(self.classes_), self.gamma_, source.factor @ facts.weights, some)
+        form = self._form(len(self.classes_), self.gamma_, source.coding.factor @ facts.weights, some)
         with Frame(self, begin, dict(X=None, y=None, metadata={}), ADVICE, depth=1) as frame:
             self._set_model(
                 frame, grow(source, form, facts.counts, core_limits(self, frame, epsilon=self.epsilon)), None

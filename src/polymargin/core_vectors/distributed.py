@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .search import Block
-from .sources import Facts, checked, encoded
+from .sources import Coding, Facts, checked
 
 
 def is_dask(X: Any) -> bool:
@@ -30,9 +30,7 @@ class Partitions:
 
     parts: list[Any]
     firsts: list[int] = field(default_factory=list)
-    labels: np.ndarray | Any = None
-    factor: np.ndarray | Any = None
-    change: Callable[[Any], Any] | None = None
+    coding: Coding | Any = None
     # Bytes, pickled: what a pass sends (once to every worker involved) and what comes back.
     traffic: dict[str, int] = field(default_factory=lambda: {"passes": 0, "sent": 0, "received": 0})
 
@@ -60,7 +58,7 @@ class Partitions:
         return replace(reduce(Facts.merged, found), some=some)
 
     def map(self, function: Callable[[Block], Any]) -> Iterator[Any]:
-        task = OnPartition(function, self.labels, self.factor, self.change)
+        task = OnPartition(function, self.coding)
         for results in self.compute(task, [(first,) for first in self.firsts]):
             yield from results
 
@@ -95,9 +93,7 @@ class OnPartition:
     """A function of blocks applied to all blocks of a partition, with their results merged if it can merge."""
 
     function: Callable[[Block], Any]
-    labels: np.ndarray
-    factor: np.ndarray
-    change: Callable | None
+    coding: Coding
 
     def __call__(self, part: tuple, first: int) -> list[Any]:
         X, y, weight = rows_of(part)
@@ -106,7 +102,7 @@ class OnPartition:
         function: Any = self.function
         if (threads := worker_threads()) is not None:
             function = replace(function, form=replace(function.form, threads=threads))
-        results = list(encoded(X, y, weight, first, self.labels, self.factor, self.change).map(function))
+        results = list(self.coding(X, y, weight, first).map(function))
         merge = getattr(function, "merged", None)
         return [reduce(merge, results)] if merge else results
 

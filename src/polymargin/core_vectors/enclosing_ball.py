@@ -33,7 +33,7 @@ CONSTRAINTS = {
     **{name: rule for name, rule in {**KERNEL, **RUN}.items() if name != "class_weight"},
     # The distance of a new row needs k(x, x), which a precomputed matrix does not hold.
     "kernel": (
-        Name(tuple(k for k in kernels.KERNELS if k != "precomputed")),
+        Name(kernels.BY_NAME),
         Function("a callable k(X, Z) that returns shape (len(X), len(Z))"),
     ),
 }
@@ -201,10 +201,8 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         return self
 
     def _form(self, X: Any, rows: np.ndarray) -> Form:
-        form = Form(
-            self.kernel, self.gamma_, int(self.degree), float(self.coef0), 0.0, 1, 1.0, 0.0, 1 / float(self.C),
-            ball=True, threads=threads(self.n_jobs),
-        )  # fmt: skip
+        ridge = 1 / float(self.C)
+        form = Form(kernels.Kernel.of(self), 0.0, 1, 1.0, 0.0, ridge, ball=True, threads=threads(self.n_jobs))
         if self.kernel not in kernels.BOUNDED:
             return form
         error = kernels.float32_error(X, rows[:: max(1, len(rows) // 1024)], form.record(X, X))
@@ -228,7 +226,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         return 2 * self._projections(X) - self._plain_form().diagonal(X) - self._square
 
     def _plain_form(self) -> Form:
-        return Form(self.kernel, self.gamma_, int(self.degree), float(self.coef0), 0.0, 1, 1.0, 0.0, 0.0)
+        return Form(kernels.Kernel.of(self), 0.0, 1, 1.0, 0.0, 0.0)
 
     def _projections(self, X: Any) -> np.ndarray:
         """<phi(x), c>."""

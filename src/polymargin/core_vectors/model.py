@@ -79,7 +79,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         ridge = 1 / self.C if self.nu is None else self.nu * total
         offset = 1.0 if self.intercept == "regularized" else 0.0
         form = Form(
-            self.kernel, gamma, int(self.degree), float(self.coef0), offset, n_classes, same, other, float(ridge),
+            kernels.Kernel(self.kernel, gamma, self.degree, self.coef0), offset, n_classes, same, other, float(ridge),
             threads=threads(self.n_jobs),
         )  # fmt: skip
         if self.kernel == "precomputed":
@@ -126,7 +126,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         found = Coefficients(alpha=alpha, intercept=self._intercepts(y, alpha))
         self._set_prototypes(None if given else core.X[order], np.arange(len(order)), y, found)
         if not given and not self.normalize:
-            record = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
+            record = kernels.Kernel.of(self).record()
             claim_less(self, core_error(core.X[order], record, alpha, abs(self.primal_objective_)))
         self.support_ = core.index[order] if numbers is None else numbers[core.index[order]]
         self.core_indices_, self.n_seen_ = self.support_, self.shape_fit_[0]

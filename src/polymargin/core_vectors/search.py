@@ -73,10 +73,7 @@ def by_class(y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
 class Form:
     """The problem without its rows: kernel, label kernel, ridge, and whether h is k(x, x) / 2 (a ball) or 0."""
 
-    kernel: Any
-    gamma: Any
-    degree: int
-    coef0: float
+    kernel: kernels.Kernel
     offset: float
     n_classes: int
     same: float
@@ -96,7 +93,7 @@ class Form:
 
     def record(self, A: Any, B: Any) -> dict[str, Any]:
         # A and B may be any part of the data.
-        return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B, False) | {"offset": self.offset}
+        return self.kernel.record(A, B, False) | {"offset": self.offset}
 
     def solver(self, X: Any, rows: np.ndarray, segments: np.ndarray, memory: float) -> Any:
         """Of the problem on these rows of X, sorted by class."""
@@ -108,7 +105,7 @@ class Form:
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) + b0."""
         n = X.shape[0]
-        if self.kernel in kernels.UNIT_DIAGONAL:
+        if self.kernel.name in kernels.UNIT_DIAGONAL:
             return np.full(n, 1.0 + self.offset)
         return _core.diagonal(kernels.as_data(X), self.record(X, X), np.arange(n), self.dtype)
 
@@ -116,7 +113,7 @@ class Form:
         """The largest Q[i, i] of a block, for which the smallest weight has the largest ridge."""
         if not len(block.y):
             return 0.0
-        if self.kernel in kernels.UNIT_DIAGONAL:
+        if self.kernel.name in kernels.UNIT_DIAGONAL:
             most = 1.0 + self.offset
         else:
             most = max(self.diagonal(block.X[at : at + 4096]).max() for at in range(0, len(block.y), 4096))

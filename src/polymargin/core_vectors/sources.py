@@ -83,6 +83,11 @@ class Facts:
     variance: np.ndarray
     some: Any  # rows
 
+    @property
+    def row_bytes(self) -> float:
+        some = self.some
+        return (some.data.nbytes + some.indices.nbytes if sp.issparse(some) else some.nbytes) / some.shape[0]
+
     @classmethod
     def of(cls, X: Any, y: np.ndarray, weight: np.ndarray) -> Facts:
         labels, index, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -104,19 +109,30 @@ class Facts:
         return Facts(self.n + other.n, labels, counts, weights, mean, variance, self.some)
 
 
+@dataclass(frozen=True)
+class Coding:
+    """What becomes of a chunk: class indices in place of its labels, class weights in its weights, `change`d rows."""
+
+    labels: np.ndarray
+    factor: np.ndarray  # weights of the classes
+    change: Callable[[Any], Any] | None = None
+
+    def __call__(self, X: Any, y: np.ndarray, weight: np.ndarray, first: int) -> Arrays:
+        index = np.searchsorted(self.labels, y).astype(np.int64)
+        weight = weight * self.factor[index]
+        return Arrays(self.change(X) if self.change else X, index, None if np.all(weight == 1) else weight, first)
+
+
 @dataclass
 class Stream:
     """Chunks (X, y) or (X, y, sample_weight) that `start()` yields again for every pass.
 
-    `facts` comes first; it finds the labels that class indices refer to. `factor` are then weights of the classes, and
-    `change` is applied to the rows.
+    `facts` comes first; it finds the labels that the coding refers to.
     """
 
     start: Callable[[], Iterable]
     names: list[str] | None = None
-    labels: np.ndarray | Any = None
-    factor: np.ndarray | Any = None
-    change: Callable[[Any], Any] | None = None
+    coding: Coding | Any = None
 
     def facts(self) -> Facts:
         facts: Facts | None = None
@@ -138,14 +154,14 @@ class Stream:
         first = 0
         for chunk in self.start():
             X, y, weight = checked(chunk)
-            yield from encoded(X, y, weight, first, self.labels, self.factor, self.change).map(function)
+            yield from self.coding(X, y, weight, first).map(function)
             first += len(y)
 
 
-def begin_with(estimator: Any, source: Any, facts: Facts, names: list[str] | None) -> None:
-    """What a fit knows of a source before its first pass: classes, gamma and sizes; the source learns its labels."""
+def begin_with(estimator: Any, source: Any, facts: Facts, names: list[str] | None, change: Any = None) -> None:
+    """What a fit knows of a source before its first pass: classes, gamma and sizes; the source learns its coding."""
     classes, y = check_classes(facts.labels, np.arange(len(facts.labels)))
-    source.labels, source.factor = classes, class_weights(estimator.class_weight, classes, y, facts.weights)
+    source.coding = Coding(classes, class_weights(estimator.class_weight, classes, y, facts.weights), change)
     d = len(facts.mean)
     estimator.n_features_in_, estimator.classes_, estimator.shape_fit_ = d, classes, (facts.n, d)
     if names is not None:
@@ -159,15 +175,6 @@ def is_mapped(X: Any, y: Any) -> bool:
     """Whether X is a file of rows of numbers with a label each."""
     rows = isinstance(X, np.memmap) and X.dtype in (np.float32, np.float64) and X.ndim == 2
     return rows and np.shape(y) == X.shape[:1]
-
-
-def encoded(
-    X: Any, y: np.ndarray, weight: np.ndarray, first: int, labels: np.ndarray, factor: np.ndarray, change: Any
-) -> Arrays:
-    """A chunk with class indices in place of labels, and weights that include the class weights."""
-    index = np.searchsorted(labels, y).astype(np.int64)
-    weight = weight * factor[index]
-    return Arrays(change(X) if change else X, index, None if np.all(weight == 1) else weight, first)
 
 
 def mapped(X: np.memmap, y: np.ndarray) -> Stream:

@@ -23,7 +23,7 @@ def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None 
 
     The ball test is a matter of core sets, and a precomputed matrix is there already.
     """
-    if form.kernel == "precomputed" or (8 * len(e) ** 2 <= limits.small and limits.epsilon is None):
+    if form.kernel.name == "precomputed" or (8 * len(e) ** 2 <= limits.small and limits.epsilon is None):
         return small(form, e, limits, alpha)
     used = e.X if len(e) == e.X.shape[0] else e.X[e.rows]
     source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
@@ -107,6 +107,6 @@ def judge(fit: Growth, e: Examples, alpha: np.ndarray, gradient: np.ndarray, rid
     primal = square + 4 * form.error - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
     used = np.flatnonzero(a > 0)
     at = e.order[used]
-    core = Rows(at, None if form.kernel == "precomputed" else e.X[e.rows[at]], e.y[at], e.weight[at])
+    core = Rows(at, None if form.kernel.name == "precomputed" else e.X[e.rows[at]], e.y[at], e.weight[at])
     fit.model = Model(core, a[used], dual, square, float(a @ g), float(g.min()))
     fit.best, fit.gap = (fit.model, primal, rho), relative_gap(primal, dual)

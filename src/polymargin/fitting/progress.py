@@ -110,7 +110,7 @@ class Progress:
         self.error: BaseException | None = None
         self.bar: Any = None
         self.first: float | None = None
-        self.last_line, self.done = 0.0, 0.0
+        self.last_line, self.done, self.stopped = 0.0, 0.0, False
         self.stop = STOP.get()
         start = getattr(estimator, "_init_callback_context", None)
         # The number of steps is not known in advance, hence None.
@@ -136,14 +136,16 @@ class Progress:
             self.bar.stop()
 
     def __call__(self, event: dict[str, Any]) -> bool:
-        try:
-            if self.stop and self.stop():
-                raise Stopped
-            self.show(event)
-            return self.ask()
-        except BaseException as error:
-            self.error = error
-            return True
+        """Whether to stop. Solvers may tell more before they do; nobody is asked again then."""
+        if not self.stopped:
+            try:
+                if self.stop and self.stop():
+                    raise Stopped
+                self.show(event)
+                self.stopped = self.ask()
+            except BaseException as error:
+                self.error, self.stopped = error, True
+        return self.stopped
 
     def show(self, event: dict[str, Any]) -> None:
         if not self.verbose:

@@ -161,7 +161,7 @@ def project(model: Any, P: np.ndarray, X: Any) -> tuple[np.ndarray, np.ndarray, 
 def products(model: Any, P: np.ndarray, X: Any) -> np.ndarray:
     """<m_c, phi(x)> for the rows of X, (n, n_classes)."""
     Z = model.support_vectors_
-    kernel = kernels.record(model.kernel, model.gamma_, model.degree, model.coef0, X, Z)
+    kernel = kernels.Kernel.of(model).record(X, Z)
     return _core.scores(
         Z=kernels.as_data(X),
         SV=kernels.as_data(Z),

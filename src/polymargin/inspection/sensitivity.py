@@ -13,6 +13,7 @@ the form  dk(z, x)/dx = a(z, x) z + b(z, x) x.  So the gradients at a block of r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -254,7 +255,7 @@ def gradients(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
 
 def values(model: Any, X: Any, Z: Any, degree: int = 1) -> np.ndarray:
     """k between the rows of X and of Z, by the core."""
-    kernel = kernels.record(model.kernel, model.gamma_, degree, model.coef0)
+    kernel = replace(kernels.Kernel.of(model), degree=degree).record()
     rows, cols = np.arange(X.shape[0]), np.arange(Z.shape[0])
     X, Z = kernels.as_data(canonical(X)), kernels.as_data(canonical(Z))
     return _core.kernel_block(X, Z, kernel, rows, cols, "float64", threads(model.n_jobs))

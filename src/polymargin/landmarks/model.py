@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .. import kernels
 from ..core_vectors.sources import Facts, begin_with, checked, is_mapped
@@ -85,15 +84,11 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         begin_with(self, source, facts, names)
         some = facts.some
         dtype = "float64" if facts.n <= 4096 else self._arithmetic_of(some, np.arange(some.shape[0]), few=0)
-        width = (some.data.nbytes + some.indices.nbytes if sp.issparse(some) else some.nbytes) / some.shape[0]
         with Frame(self, begin, dict(X=None, y=None, metadata={}), ADVICE, depth=1) as frame, one_thread():
             task = self._task(frame, dtype)
-            form = Form(
-                self.kernel, self.gamma_, int(self.degree), float(self.coef0), task.losses, task.f.C, dtype,
-                threads=task.limits.threads,
-            )  # fmt: skip
+            form = Form(kernels.Kernel.of(self), task.losses, task.f.C, dtype, threads=task.limits.threads)
             how = self._choice(task, last)
-            fit = train_source(task, source, facts.n, width, form, how, self.n_landmarks)
+            fit = train_source(task, source, facts, form, how, self.n_landmarks)
             self._set_model(frame, task, fit, chosen=last is None and isinstance(self.landmarks, str))
         return self
 
@@ -120,7 +115,7 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         return Task(f, limits, X, rows, y, weight, len(self.classes_), self._record, given, dtype)
 
     def _record(self, A: Any, B: Any) -> dict[str, Any]:
-        return kernels.record(self.kernel, self.gamma_, self.degree, self.coef0, A, B, False)
+        return kernels.Kernel.of(self).record(A, B, False)
 
     def _arithmetic_of(self, X: Any, rows: np.ndarray, few: int = 4096) -> str:
         """float32 kernel values where they are bounded and tol allows it: the error of a score is some times theirs."""

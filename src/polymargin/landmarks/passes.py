@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from ..fitting.limits import Limits
 from ..kernels import as_data
 from .choice import Basis
 from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
@@ -14,18 +16,25 @@ from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
 STEP = 1 << 16  # examples between two looks at the clock; a multiple of the core's tile
 
 
-class HeldRows:
-    """Rows X[rows] with class indices y and strengths, and their landmarks."""
+@dataclass(frozen=True)
+class Strong:
+    """Rows X[rows] with class indices y and strengths: C times their weights."""
 
-    def __init__(
-        self, X: Any, rows: np.ndarray, y: np.ndarray, strength: np.ndarray, basis: Basis, losses: Losses,
-        memory: float, threads: int, seed: int,
-    ) -> None:  # fmt: skip
-        self.y, self.strength, self.L, self.losses, self.seed = y, strength, basis.L, losses, seed
+    X: Any
+    rows: np.ndarray
+    y: np.ndarray
+    strength: np.ndarray
+
+
+class HeldRows:
+    """Rows in memory, and their landmarks."""
+
+    def __init__(self, e: Strong, basis: Basis, losses: Losses, limits: Limits) -> None:
+        self.y, self.strength, self.L, self.losses, self.seed = e.y, e.strength, basis.L, losses, limits.seed
         self.core = _core.LandmarkRows(
-            as_data(X), as_data(basis.Z), basis.kernel(basis.Z, X), basis.at,
-            np.ascontiguousarray(rows, dtype=np.int64), y, strength, dtype=basis.dtype, memory=float(memory),
-            n_jobs=threads, **losses.core(),
+            as_data(e.X), as_data(basis.Z), basis.kernel(basis.Z, e.X), basis.at,
+            np.ascontiguousarray(e.rows, dtype=np.int64), e.y, e.strength, dtype=basis.dtype,
+            memory=float(limits.memory), n_jobs=limits.threads, **losses.core(),
         )  # fmt: skip
 
     def sums(self, W: np.ndarray, s: float, run: Any) -> Point:

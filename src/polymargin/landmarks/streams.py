@@ -15,9 +15,10 @@ import numpy as np
 
 from .. import _core, kernels
 from ..core_vectors.search import Block, Rows, hashed, joined
+from ..core_vectors.sources import Facts
 from .choice import Basis
 from .newton import Curved, Losses, Point, expanded
-from .passes import HeldRows, point_of
+from .passes import HeldRows, Strong, point_of
 from .training import Fit, Task, finish_from, train
 
 SAMPLE = 100_000  # rows, if they are no more than a quarter of the memory
@@ -38,10 +39,7 @@ QUIET = Quiet()
 class Form:
     """What a block's sums are made with, plain enough to travel."""
 
-    kernel: Any
-    gamma: Any
-    degree: int
-    coef0: float
+    kernel: kernels.Kernel
     losses: Losses
     C: float
     dtype: str
@@ -50,7 +48,7 @@ class Form:
     threads: int = 1
 
     def record(self, A: Any, B: Any) -> dict[str, Any]:
-        return kernels.record(self.kernel, self.gamma, self.degree, self.coef0, A, B, False)
+        return self.kernel.record(A, B, False)
 
 
 @dataclass
@@ -132,9 +130,9 @@ class SourceRows:
             wide = min(2 * wide, WIDEST)
 
 
-def train_source(task: Task, source: Any, n: int, width: float, form: Form, how: Any, n_landmarks: Any) -> Fit:
-    """The task, whose rows are still missing, on all n rows of a source; `width` is a row's bytes."""
-    most = int(min(SAMPLE, max(task.limits.memory / 4 / width, 4096)))
+def train_source(task: Task, source: Any, facts: Facts, form: Form, how: Any, n_landmarks: Any) -> Fit:
+    """The task, whose rows are still missing, on all rows of a source, of which the facts are known."""
+    n, most = facts.n, int(min(SAMPLE, max(task.limits.memory / 4 / facts.row_bytes, 4096)))
     draw = Draw(form, most / n, task.limits.seed)
     parts = [rows for rows in source.map(draw) if len(rows)]
     rows = reduce(draw.merged, parts)
@@ -145,9 +143,8 @@ def train_source(task: Task, source: Any, n: int, width: float, form: Form, how:
     fit = train(task, how, n_landmarks)
     if fit.signalled or len(rows) == n:
         return fit
-    strength, memory = task.f.C * task.weight, task.limits.memory / 2
-    sample = HeldRows(
-        task.X, task.rows, task.y, strength, fit.basis, task.losses, memory, task.limits.threads, task.limits.seed
-    )  # fmt: skip
+    rows_held = Strong(task.X, task.rows, task.y, task.f.C * task.weight)
+    limits = replace(task.limits, memory=task.limits.memory / 2)
+    sample = HeldRows(rows_held, fit.basis, task.losses, limits)
     finish_from(task, fit, SourceRows(source, form, fit.basis, sample))
     return fit

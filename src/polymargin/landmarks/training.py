@@ -16,15 +16,13 @@ import numpy as np
 from .. import _core
 from ..fitting.examples import Examples
 from ..fitting.limits import Limits
-from ..kernels import as_data
-from ..kernels import record as kernel_record
+from ..kernels import LINEAR, as_data
 from ..training.problem import Formulation
 from ..training.solve import solve
 from .choice import FEWEST, POOL, Basis, Choice, candidates, marks, taken
 from .newton import Losses, Newton, expanded
-from .passes import HeldRows
+from .passes import HeldRows, Strong
 
-LINEAR = kernel_record("linear", None, 1, 0.0)
 SMALL = 4096  # rows up to which a problem is solved exactly, by the engine of JointSVC on explicit features
 STEPS = 1000  # of the engine that a pass counts for
 ALL = 2048  # rows up to which all are landmarks
@@ -153,17 +151,7 @@ def descend(task: Task, fit: Fit, part: np.ndarray | None, rough: float = ROUGH)
     strength = task.f.C * task.weight[part]
     if not every:
         strength *= task.weight.sum() / task.weight[part].sum()
-    rows = HeldRows(
-        task.X,
-        task.rows[part],
-        task.y[part],
-        strength,
-        fit.basis,
-        task.losses,
-        task.limits.memory,
-        task.limits.threads,
-        task.limits.seed,
-    )
+    rows = HeldRows(Strong(task.X, task.rows[part], task.y[part], strength), fit.basis, task.losses, task.limits)
     start = np.zeros((task.n_classes, m + 1))
     if fit.W is not None:  # landmarks that are new begin with nothing
         start[:, : fit.W.shape[1] - 1], start[:, -1] = fit.W[:, :-1], fit.W[:, -1]

@@ -77,7 +77,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         gamma = self._gamma(X, table.sample_weight)
         start = self._last_columns(X.shape[0], code)
         announce(table, kernels.kind(self.kernel), n_threads, memory, self.verbose)
-        kernel = kernels.record(self.kernel, gamma, self.degree, self.coef0, X, X)
+        kernel = kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X)
         kernels.check_values(X, rows, kernel)
         form, strength = LOSSES[self.loss], float(self.C) * table.weight
         with Frame(self, begin, table.data) as frame:
@@ -189,7 +189,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         return dict(
             Z=kernels.as_data(X),
             SV=kernels.as_data(vectors),
-            kernel=kernels.record(self.kernel, self.gamma_, self.degree, self.coef0, X, vectors),
+            kernel=kernels.Kernel.of(self).record(X, vectors),
             sv_rows=np.ascontiguousarray(order, dtype=np.int64),
             indptr=indptr.astype(np.int64),
             indices=indices.astype(np.int64),

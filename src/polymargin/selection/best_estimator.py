@@ -43,6 +43,11 @@ def tuned_names(estimator: Any) -> tuple[str, str]:
     return found[0], found[1]
 
 
+def last_step(estimator: Any) -> Any:
+    """The machine: the estimator itself, or the end of a pipeline."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
 def requests_weights(steps: Pipeline) -> bool:
     """Whether some of the first steps of a pipeline have requested weights by metadata routing."""
     enabled = sklearn.get_config()["enable_metadata_routing"]
@@ -56,7 +61,7 @@ class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Weights of the rows, under the name by which the estimator's fit takes them."""
         if sample_weight is None:
             return {}
-        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
+        last = last_step(self.estimator)
         if not has_fit_parameter(last, "sample_weight"):
             raise ValueError(
                 f"expected an estimator whose fit takes sample_weight, got {type(last).__name__}; leave the "
@@ -73,7 +78,7 @@ class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Ctrl-C ends the search here as well, with what it leaves of that fit.
         """
         best = clone(self.estimator).set_params(**self.best_params_)
-        machine = best[-1] if isinstance(best, Pipeline) else best
+        machine = last_step(best)
         own = {}
         if isinstance(machine, PrototypeClassifier):
             own = {name: getattr(machine, name) for name in ("memory", "time_limit")}

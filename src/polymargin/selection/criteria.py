@@ -20,6 +20,7 @@ S = sum_p (df/d||w_p||^2 a_p a_p' + df/dR_p^2 b_p b_p').
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -48,6 +49,16 @@ def criterion_two(w2: np.ndarray, R2: np.ndarray, cost: np.ndarray, share: np.nd
 CRITERIA = {"I": (criterion_one, True), "II": (criterion_two, False)}
 
 
+@dataclass(frozen=True)
+class Form:
+    """A criterion without its rows."""
+
+    criterion: str  # "I" or "II"
+    ellipsoidal: bool = False  # whether gamma has one number per feature
+    costs: np.ndarray | None = None  # (T, T), of confusing two classes; only c_ij + c_ji matters
+    tol: float = 1e-4  # of the inner problems, relative to the margin and to R^2
+
+
 class Criterion:
     """A criterion on one set of rows, at any C and gamma: each evaluation starts from the solutions of the last one.
 
@@ -59,49 +70,32 @@ class Criterion:
         Classes 0 .. T - 1, each of them there.
     weight : ndarray of shape (n,)
         Positive weights of the rows: 2 is a repeated row.
-    criterion : {"I", "II"}
-    ellipsoidal : bool
-        Whether gamma has one number per feature.
-    costs : ndarray of shape (T, T), optional
-        Costs of confusing two classes; only c_ij + c_ji matters.
-    tol : float
-        Accuracy of the inner problems, relative to the margin and to R^2.
+    form : Form
     n_threads : int
 
     After a call, `w2` and `R2` are ||w||^2 of every pair and R^2 of every ball.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        *,
-        criterion: str,
-        ellipsoidal: bool,
-        costs: np.ndarray | None = None,
-        tol: float = 1e-4,
-        n_threads: int = 1,
-    ) -> None:
+    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray, form: Form, n_threads: int = 1) -> None:
         n_threads = 1 if len(y) <= SERIAL_ROWS else n_threads  # waking threads would cost more than they save
         order = np.argsort(y, kind="stable")
         counts = np.bincount(y)
         T = len(counts)
-        self.function, each_pair = CRITERIA[criterion]
+        self.function, each_pair = CRITERIA[form.criterion]
         self.pairs = np.array(list(combinations(range(T), 2)), dtype=np.int64)
         i, j = self.pairs.T
-        self.cost = np.ones(len(i)) if costs is None else 0.5 * (costs[i, j] + costs[j, i])
+        self.cost = np.ones(len(i)) if form.costs is None else 0.5 * (form.costs[i, j] + form.costs[j, i])
         share = np.bincount(y, weight) / weight.sum()
         self.share = share[i] * share[j]
         balls = list(self.pairs) if each_pair else [np.arange(T)]
         segments = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         problems = [(pair, True) for pair in self.pairs] + [(ball, False) for ball in balls]
         self.inner = _core.InnerProblems(segments, problems, 1 / weight[order], n_threads)
-        self.ellipsoidal, self.tol, self.n_threads = ellipsoidal, tol, n_threads
+        self.ellipsoidal, self.tol, self.n_threads = form.ellipsoidal, form.tol, n_threads
         self.D: np.ndarray | Any = None  # squared distances, and room for kernel values: spherical only
         self.K: np.ndarray | Any = None
         X = X[order]
-        if ellipsoidal:
+        if form.ellipsoidal:
             X = X.toarray() if sp.issparse(X) else X
             self.X = np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float64)
         else:
@@ -122,7 +116,7 @@ class Criterion:
         """
         ridge, m = 1 / C, len(self.pairs)
         if self.ellipsoidal:
-            kernel = kernels.record("rbf", np.asarray(gamma, dtype=np.float64), 3, 0.0)
+            kernel = kernels.Kernel("rbf", np.asarray(gamma, dtype=np.float64)).record()
             K = _core.gram(self.X, kernel, np.arange(self.n), "float64", self.n_threads)
         else:
             K = rbf(self.D, gamma, self.K, self.n_threads)

@@ -92,9 +92,8 @@ class GramFolds:
         elif self.kernel == "precomputed":
             self.K[:] = self.X[:, self.order]
         else:
-            record = kernels.record(
-                self.kernel, gamma, self.settings.get("degree", 3), self.settings.get("coef0", 0.0), self.X, self.X
-            )
+            numbers = {name: self.settings[name] for name in ("degree", "coef0") if name in self.settings}
+            record = kernels.Kernel(self.kernel, gamma, **numbers).record(self.X, self.X)
             self.K[:] = _core.gram(kernels.as_data(self.X), record, np.arange(self.n), "float64", self.n_threads)
 
     def by_code(self, train: np.ndarray, n_scores: int = 0, memory: float = np.inf) -> bool:

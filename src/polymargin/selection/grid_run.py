@@ -19,6 +19,7 @@ from sklearn.base import clone
 from ..fitting.progress import STOP, Stopped, rich_bar, say
 from ..fitting.resources import budget, threads
 from ..training.prototypes import PrototypeClassifier
+from .best_estimator import last_step
 from .gram_folds import GramFolds, RowFolds, Scored
 
 MADE = 2e8  # bytes of matrices per remaining second: certainly computed in less than half of the time
@@ -44,9 +45,10 @@ class GridRun:
     """
 
     def __init__(
-        self, search: Any, machine: Any, y: np.ndarray, weight: np.ndarray, splits: list, begin: float, before: list
+        self, search: Any, y: np.ndarray, weight: np.ndarray, splits: list, begin: float, before: list
     ) -> None:
-        self.search, self.machine, self.y, self.weight, self.splits = search, machine, y, weight, splits
+        self.search, self.y, self.weight, self.splits = search, y, weight, splits
+        self.machine = last_step(search.estimator)
         self.n_threads = threads(search.n_jobs)
         self.deadline = begin + (np.inf if search.time_limit is None else search.time_limit)
         self.ended = threading.Event()

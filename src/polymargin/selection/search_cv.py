@@ -23,7 +23,7 @@ from ..fitting.parameters import BOOL, NONE, RUN, Array, Function, Kind, Name, N
 from ..fitting.scales import column_moments
 from ..fitting.state import keep, whole
 from ..kernels import HAS_GAMMA, resolve_gamma
-from .best_estimator import BestEstimator, requests_weights, tuned_names
+from .best_estimator import BestEstimator, last_step, requests_weights, tuned_names
 from .grid_run import GridRun
 from .record import SEARCH, SEARCH_PARAMETERS, check_search, restore_results, without_parameters
 
@@ -180,7 +180,7 @@ class KernelSearchCV(BestEstimator):
         check_parameters(self, CONSTRAINTS)
         names, fit_weights = tuned_names(self.estimator), self._fit_weights(sample_weight)
         steps = self.estimator[:-1] if isinstance(self.estimator, Pipeline) and len(self.estimator) > 1 else None
-        machine = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
+        machine = last_step(self.estimator)
         asked = steps is not None and sample_weight is not None and requests_weights(steps)
         first = clone(steps).fit_transform(X, y, **(fit_weights if asked else {})) if steps else X
         Z, labels = check_rows(clone(machine), first, y, fit=True, precomputed=_kernel(machine) == "precomputed")
@@ -194,7 +194,7 @@ class KernelSearchCV(BestEstimator):
         before = []
         if self.warm_start and hasattr(self, "_kept") and self._kept[0] == self._key(Z, labels, weight, splits):
             before = self._kept[1]
-        run = GridRun(self, machine, labels, weight, splits, begin, before)
+        run = GridRun(self, labels, weight, splits, begin, before)
         if steps:
             given = weight if asked else None
             parts = [(_transformed(steps, X, labels, train, given), [k]) for k, (train, _) in enumerate(splits)]

@@ -11,7 +11,7 @@ from ..fitting.checks import check_classes, check_rows
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments
 from ..joint import JointSVC
-from .criteria import Criterion
+from .criteria import Criterion, Form
 
 BLOCK = 1024  # rows of kernel values at a time
 
@@ -88,7 +88,7 @@ def class_separability(
     if kernels.kind(kernel) not in ("precomputed", "callable"):
         mean, variance = column_moments(X, np.ones(n))
     value = kernels.resolve_gamma(kernel, gamma, mean, variance, X.shape[1])
-    record = kernels.record(kernel, value, degree, coef0, X, X)
+    record = kernels.Kernel(kernel, value, degree, coef0).record(X, X)
     rows, data = np.arange(n), kernels.as_data(X)
     order, counts = np.argsort(index, kind="stable"), np.bincount(index)
     own, every = np.zeros(len(classes)), 0.0
@@ -154,7 +154,7 @@ def single_machine_bound(X: Any, y: Any, *, C: float = 1.0, gamma: float, n_jobs
     X, y = check_rows(model, X, y, fit=True, precomputed=False)
     index = np.searchsorted(model.classes_, y)
     n, T = len(y), len(model.classes_)
-    criterion = Criterion(X, index, np.ones(n), criterion="II", ellipsoidal=False, n_threads=threads(n_jobs))
+    criterion = Criterion(X, index, np.ones(n), Form("II"), threads(n_jobs))
     criterion(C, gamma)
     F = model.decision_function(X)
     F = np.column_stack([-F / 2, F / 2]) if T == 2 else F  # two classes have one score, f_1 - f_0

@@ -37,7 +37,6 @@ CONSTRAINTS = {
     "scaling": (Name(("unit", "svm-multiclass")),),
     **{name: RUN[name] for name in RUN if name != "memory"},
 }
-LINEAR = kernels.record("linear", None, 1, 0.0)
 
 
 @stored({**CONSTRAINTS, "joint_map": (NONE,)}, STRUCTURED, NAMES)
@@ -224,7 +223,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
         losses = ClassLosses(self._loss(len(classes)), self.rescaling, self.intercept != "none")
         w, B = self._last(len(classes), X.shape[1], X.shape[0]) if self.warm_start else (None, None)
         self._B = None
-        examples = replace(table.examples(LINEAR), weight=self._strength(table.weight, table.plain.sum()))
+        examples = replace(table.examples(kernels.LINEAR), weight=self._strength(table.weight, table.plain.sum()))
         if self.algorithm == "auto" and (self.rescaling == "margin" or losses.level is not None):
             answer, W, B = Steps(losses, examples, limits).solve(None if B is None else B[:, rows])
             if self.warm_start:

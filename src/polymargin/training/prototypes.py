@@ -114,7 +114,7 @@ class PrototypeClassifier(NoProbabilities, ClassifierMixin, BaseEstimator):
         vectors = self._vectors
         if self.kernel not in kernels.BOUNDED or vectors.shape[0] * vectors.shape[1] <= CHEAP or self.tol < 1e-5:
             return "float64"
-        kernel = kernels.record(self.kernel, self.gamma_, self.degree, self.coef0)
+        kernel = kernels.Kernel.of(self).record()
         errors = kernels.float32_errors(vectors, np.arange(vectors.shape[0]), kernel)
         coef = self.dual_coef_
         if sp.issparse(coef):  # of millions of rows, only those with coefficients
@@ -138,7 +138,7 @@ class PrototypeClassifier(NoProbabilities, ClassifierMixin, BaseEstimator):
     def _arguments(self, X: Any) -> dict[str, Any]:
         """The same for rows that are as kernels take them."""
         model = self.dual_coef_
-        vectors, kernel = self._vectors, self.kernel
+        vectors = self._vectors
         if sp.issparse(model):
             alpha, order, segments = model.data, model.indices, model.indptr
         else:  # no segments: every support vector has a coefficient for every class
@@ -153,7 +153,7 @@ class PrototypeClassifier(NoProbabilities, ClassifierMixin, BaseEstimator):
         return dict(
             Z=kernels.as_data(X),
             SV=kernels.as_data(vectors),
-            kernel=kernels.record(kernel, self.gamma_, self.degree, self.coef0, X, vectors),
+            kernel=kernels.Kernel.of(self).record(X, vectors),
             sv_rows=order.astype(np.int64),
             segments=segments.astype(np.int64),
             alpha=np.asarray(alpha, dtype=np.float64),
