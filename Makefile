@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest test-clang test-sanitized bench docs dist changelog lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang test-sanitized fuzz bench docs dist changelog lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test-oldest   some tests with the oldest packages that are declared"
 	@echo "make test-clang    some tests with the core built by Clang"
 	@echo "make test-sanitized   some tests with a core that looks for memory errors and undefined behavior"
+	@echo "make fuzz SECONDS=60   so long each: changed files, strange calls, strange command lines"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
 	@echo "make docs     build the site, gallery included, into docs/_build/html; warnings are errors"
 	@echo "make dist     build source archive and wheel, and try the wheel in an environment of its own"
@@ -47,6 +48,10 @@ test-sanitized: $(VENV)/sanitized/built $(VENV)/extra-test
 	  PYTHONPATH=$(CURDIR)/$(VENV)/sanitized $(PY) -m pytest -n 2 -p no:cacheprovider \
 	  tests/core/test_core_arguments.py tests/core/test_faces.py tests/core/test_kernel_core.py tests/fitting/test_bad_input.py tests/training/test_kesler_solvers.py \
 	  tests/training/test_scatter.py tests/reductions/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
+
+SECONDS := 60
+fuzz: $(VENV)/built $(VENV)/extra-test $(VENV)/extra-fuzz
+	$(PY) -m campaigns.fuzz --seconds $(SECONDS) $(ARGS)
 
 bench: $(VENV)/built $(VENV)/extra-bench
 	$(PY) -m benchmarks.run $(ARGS)
