@@ -19,9 +19,9 @@ WORDS = ["", "-", "--", "y", "tree", "a", "auto", "pairwise", "scatter", "core-v
          "\udcff", "é", "%s", "{}", "\x1b[31m", "..", "/dev/null", "/dev/full", "/", "/nowhere/x.csv", "picture.png",
          "picture.svg", "picture.xyz", "out.csv", "out", "grid", "criterion-I", "criterion-II", "column",
          "common"]  # fmt: skip
-ALL = ["evaluate model.pm comma.csv", "report model.pm comma.csv --out report.html", "tune rows.npz --method criterion-I",
-       "explain model.pm comma.csv --out p.svg", "embed comma.csv --picture p.png",
-       "evaluate model.pm none.parquet"]  # fmt: skip
+ALL = ["evaluate model.pm comma.csv", "report model.pm comma.csv --out report.html", "evaluate model.pm none.parquet",
+       "tune rows.npz --method criterion-I", "explain model.pm comma.csv --out p.svg",
+       "embed comma.csv --picture p.png"]  # fmt: skip
 
 
 def write(folder: Path) -> None:
