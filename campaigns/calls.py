@@ -55,8 +55,9 @@ def strange_array(rng, array: np.ndarray):
     """An array with other numbers, another type, shape or place in memory."""
     array, way = array.copy(), int(rng.integers(12))
     if way <= 3 and array.size:
+        entries = ENTRIES if array.dtype.itemsize > 1 else [-1, 0, 1, 2, -128]
         for _ in range(int(pick(rng, [1, 1, 3, array.size]))):
-            array.flat[int(rng.integers(array.size))] = np.array(pick(rng, ENTRIES)).astype(array.dtype)
+            array.flat[int(rng.integers(array.size))] = np.array(pick(rng, entries)).astype(array.dtype)
     elif way == 4:
         with contextlib.suppress(ValueError, TypeError):
             array = array.astype(pick(rng, TYPES))
