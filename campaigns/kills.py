@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+import polymargin
+
 # Runs a command, and says when it opens a file in this folder for writing.
 WATCHED = """
 import os, sys
@@ -42,6 +44,7 @@ COMMANDS = {
     "tune": ("tune rows.csv --folds 2", []),
     "reproduce": ("reproduce kesler --table 2 --fast --out papers", ["papers"]),
 }
+PACKAGE = Path(polymargin.__file__).parents[1]
 FORMER = b"what was there before"
 
 
@@ -125,7 +128,8 @@ def main() -> int:
     parser.add_argument("number", type=int, help="of commands")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    # The commands run in another folder, and on this package.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE.resolve())}
     rng, stopped, found = np.random.default_rng(given.seed), 0, []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
