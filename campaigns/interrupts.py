@@ -75,7 +75,7 @@ def rows(name: str, n: int, d: int, classes: str, rng) -> tuple[np.ndarray, np.n
 
 
 class Signal:
-    """SIGINT after so many seconds of work, to the main thread or to another one; void outside of the fit."""
+    """SIGINT after so many seconds of work, to the main thread or to another one; void unless it is `armed`."""
 
     def __init__(self, seconds: float, elsewhere: bool):
         self.seconds, self.elsewhere = seconds, elsewhere
@@ -99,7 +99,6 @@ class Signal:
 
     def __enter__(self):
         self.former = signal.signal(signal.SIGINT, self.receive)
-        self.armed = True
         self.thread.start()
         return self
 
@@ -157,10 +156,12 @@ class Campaign:
         self.fits += 1
         with Signal(moment * self.seconds, elsewhere) as sent:
             try:
+                sent.armed = True
                 model.fit(self.Z, self.z)
+                sent.armed = False
                 return
             except KeyboardInterrupt:
-                sent.armed = False
+                pass
         delay = time.process_time() - (sent.sent or time.process_time())
         self.stopped += 1
         self.longest = max(self.longest, delay)
