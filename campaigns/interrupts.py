@@ -1,6 +1,6 @@
 """Ctrl-C at random moments of fits: each stops within half a second of work, and leaves one whole model.
 
-    python -m campaigns.interrupts 1000 [--seed 1] [--only landmarks]
+    python -m campaigns.interrupts 1000 [--seed 1] [--scale 4] [--only landmarks]
 
 Every estimator and search is fitted once without a signal, for the clock; then, in turn, a SIGINT comes at a random
 moment of that, to the main thread or to another one, in a fit of a fresh estimator or in a second fit on other rows.
@@ -134,11 +134,11 @@ def whole(model, before: dict, expected, X, Z) -> str | None:
 class Campaign:
     """One estimator: its rows, how long a fit takes, and what its interruptions have shown."""
 
-    def __init__(self, name: str, made: tuple, seed: int):
+    def __init__(self, name: str, made: tuple, seed: int, scale: float):
         rng = np.random.default_rng([seed, len(name)])
         self.name, (self.make, n, d) = name, made
         self.X, self.y = rows(name, 60, d - 1, "abc", rng)
-        self.Z, self.z = rows(name, n, d, "uvwz", rng)
+        self.Z, self.z = rows(name, int(scale * n), d, "uvwz", rng)
         begin = time.process_time()
         self.make().fit(self.Z, self.z)
         self.seconds = time.process_time() - begin
@@ -176,6 +176,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("number", type=int, help="of fits")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the numbers of rows")
     parser.add_argument("--only", nargs="+", help="names of estimators")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -184,7 +185,7 @@ def main() -> int:
     chosen = {name: made for name, made in estimators().items() if not given.only or name in given.only}
     rng, campaigns = np.random.default_rng(given.seed), []
     for name, made in chosen.items():
-        campaigns.append(Campaign(name, made, given.seed))
+        campaigns.append(Campaign(name, made, given.seed, given.scale))
         for _ in range(max(1, given.number // len(chosen))):
             campaigns[-1].once(rng)
         c = campaigns[-1]
