@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from data_sets import iris
 
 from polymargin import GRNNRegressor
+from polymargin.smoothing import grnn
 
 
 def naive(X, z, Z, spread, weight=1.0):
@@ -121,3 +122,19 @@ def test_spreads_whose_square_is_no_number(rng, neighbors):
     np.testing.assert_allclose(tiny.predict(new), z[nearest])
     if neighbors is None:
         np.testing.assert_allclose(GRNNRegressor(spread=1e200).fit(X, z).predict(new), z.mean(), rtol=1e-12)
+
+
+def test_distances_stay_within_the_memory(rng, monkeypatch):
+    """A quarter of the budget holds a block of them, whatever the number of rows."""
+    X, y = rng.normal(size=(400, 3)), rng.normal(size=400)
+    sizes, distances = [], grnn.squared_distances
+
+    def seen(*arguments):
+        found = distances(*arguments)
+        sizes.append(found.nbytes)
+        return found
+
+    model = GRNNRegressor(1.0, memory="1MB").fit(X, y)
+    monkeypatch.setattr(grnn, "squared_distances", seen)
+    model.predict(rng.normal(size=(900, 3)))
+    assert len(sizes) > 1 and max(sizes) <= 2.5e5 + 8 * len(X)

@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, EnclosingBall, JointSVC, OneVsRestSVC, PairwiseSVC
+from polymargin.training.certificates import core_error
 
 
 def fit(est, X, y):
@@ -120,3 +121,13 @@ def test_core_vectors_far_from_the_origin_claim_nothing():
     with pytest.warns(ConvergenceWarning):
         far = CoreVectorSVC(kernel="linear", tol=1e-3, time_limit=20, intercept="regularized").fit(X + 2.6e5, y)
     assert far.status_ != "solved" and far.duality_gap_ == np.inf
+
+
+@pytest.mark.parametrize("n", [30, 3000])
+def test_rounding_of_core_vector_scores_is_within_what_is_said(n, rng):
+    """However many rows share the coefficients, and far from the origin, where values have few digits left."""
+    X, alpha = 1e4 + rng.normal(size=(n, 3)), rng.uniform(size=n)
+    alpha /= alpha.sum()
+    exact = X.astype(np.longdouble) @ X.T.astype(np.longdouble)
+    rounding = np.abs((X @ X.T - exact) @ alpha.astype(np.longdouble)).max()
+    assert rounding <= core_error(X, {"kind": "linear"}, alpha, size=0.0)
