@@ -138,3 +138,13 @@ def test_distances_stay_within_the_memory(rng, monkeypatch):
     monkeypatch.setattr(grnn, "squared_distances", seen)
     model.predict(rng.normal(size=(900, 3)))
     assert len(sizes) > 1 and max(sizes) <= 2.5e5 + 8 * len(X)
+
+
+@pytest.mark.parametrize("k", [1, 3, 4, 200])
+def test_weights_among_neighbors_are_repeated_rows(k, rng):
+    """The last of the neighbors is counted in part, and rows beyond it not at all."""
+    X, y, Z = rng.normal(size=(40, 2)), rng.normal(size=40), rng.normal(size=(30, 2))
+    times = rng.integers(0, 4, size=40)
+    model = GRNNRegressor(3.0, n_neighbors=k).fit(X, y, sample_weight=times)
+    repeated = GRNNRegressor(3.0, n_neighbors=k).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(model.predict(Z), repeated.predict(Z), rtol=1e-9, atol=1e-12)
