@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest test-clang test-sanitized bench docs dist changelog lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,10 +15,12 @@ help:
 	@echo "make test-matrix   some tests again on other instruction sets, BLAS kernels, threads and seeds"
 	@echo "make test-oldest   some tests with the oldest packages that are declared"
 	@echo "make test-clang    some tests with the core built by Clang"
-	@echo "make test-sanitized   some tests with a core that looks for memory errors and undefined behavior"
+	@echo "make sanitize   some tests with cores that look for memory errors, undefined behavior and races of threads"
+	@echo "make fuzz SECONDS=60   so long each: changed files, strange calls, strange command lines"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
 	@echo "make docs     build the site, gallery included, into docs/_build/html; warnings are errors"
 	@echo "make dist     build source archive and wheel, and try the wheel in an environment of its own"
+	@echo "make dist-offline   install the source archive where there is no network"
 	@echo "make changelog   put the notes of changes.d into CHANGELOG.md"
 	@echo "make lint     check style, formatting and types   make format   fix the first two"
 	@echo "make clean    remove the environment and all that was built"
@@ -40,13 +42,26 @@ test-oldest: $(VENV)/oldest/built
 test-clang: $(VENV)/clang/built $(VENV)/extra-test
 	@PYTHON=$(PY) PYTHONPATH=$(CURDIR)/$(VENV)/clang ROWS=CXX=clang++ .ci/matrix $(ARGS)
 
+sanitize: sanitize-address sanitize-thread
+
 # Address space and leaks are Python's affair. Rows that are shared out to threads, every solver, indefinite kernels, wrong arguments.
-test-sanitized: $(VENV)/sanitized/built $(VENV)/extra-test
+sanitize-address: $(VENV)/address/built $(VENV)/extra-test
 	LD_PRELOAD="$$($(GXX) -print-file-name=libasan.so) $$($(GXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	  PYTHONPATH=$(CURDIR)/$(VENV)/sanitized $(PY) -m pytest -n 2 -p no:cacheprovider \
+	  PYTHONPATH=$(CURDIR)/$(VENV)/address $(PY) -m pytest -n 2 -p no:cacheprovider \
 	  tests/core/test_core_arguments.py tests/core/test_faces.py tests/core/test_kernel_core.py tests/fitting/test_bad_input.py tests/training/test_kesler_solvers.py \
 	  tests/training/test_scatter.py tests/reductions/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
+
+# The first race ends a test. Threads that share rows, columns and folds, and Ctrl-C among them; limits of time are not for a core this slow.
+sanitize-thread: $(VENV)/thread/built $(VENV)/extra-test
+	LD_PRELOAD="$$($(GXX) -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1:exitcode=66 POLYMARGIN_SLOWER=20 \
+	  PYTHONPATH=$(CURDIR)/$(VENV)/thread $(PY) -m pytest -n 2 -p no:cacheprovider --capture=sys $(THREADED) -k 'not limit' $(ARGS)
+THREADED := tests/core/test_shared_rows.py tests/core/test_engine.py tests/fitting/test_interrupt.py::test_ctrl_c_in_a_program \
+  tests/reductions/test_reductions_running.py tests/selection/test_search_running.py
+
+SECONDS := 60
+fuzz: $(VENV)/built $(VENV)/extra-test $(VENV)/extra-fuzz
+	$(PY) -m campaigns.fuzz --seconds $(SECONDS) $(ARGS)
 
 bench: $(VENV)/built $(VENV)/extra-bench
 	$(PY) -m benchmarks.run $(ARGS)
@@ -56,12 +71,17 @@ docs: $(VENV)/docs/built
 
 # The wheel is built from the source archive, so that a file that is missing there is missed. Two builds give the same archive.
 dist: $(VENV)/tools
-	rm -rf dist && $(PIP) build twine
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m build --outdir dist .
+	rm -rf dist && $(PIP) build twine && $(PIP) --require-hashes -r .ci/build-tools.txt
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m build --no-isolation --outdir dist .
 	$(PY) -m twine check --strict dist/*
 	rm -rf $(VENV)/wheel && $(PYTHON) -m venv $(VENV)/wheel
 	$(VENV)/wheel/bin/python -m pip --disable-pip-version-check install --quiet pytest "$$(ls $(CURDIR)/dist/*.whl)[report]"
 	cd $(VENV)/wheel && bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/.ci/test_wheel.py
+
+dist-offline: $(VENV)/tools
+	rm -rf dist && $(PIP) build && $(PIP) --require-hashes -r .ci/build-tools.txt
+	$(PY) -m build --no-isolation --sdist --outdir dist .
+	.ci/offline $(CURDIR)/$(PY) $(CURDIR)/$(VENV)/offline
 
 changelog:
 	$(PYTHON) changes.d/collect.py
@@ -147,9 +167,9 @@ $(VENV)/clang/built: $(VENV)/built
 	@CXX=clang++ $(call core,clang)
 	@touch $@
 
-$(VENV)/sanitized/built: $(VENV)/built
-	@echo "Building polymargin with sanitizers ..."
-	@CXX=$(GXX) $(call core,sanitized,-C cmake.define.POLYMARGIN_SANITIZE=ON -C install.strip=false)
+$(VENV)/address/built $(VENV)/thread/built: $(VENV)/%/built: $(VENV)/built
+	@echo "Building polymargin with the sanitizer of $* ..."
+	@CXX=$(GXX) $(call core,$*,-C cmake.define.POLYMARGIN_SANITIZE=$* -C install.strip=false)
 	@touch $@
 
 $(VENV)/extra-%: pyproject.toml | $(VENV)/tools

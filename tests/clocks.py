@@ -1,8 +1,10 @@
 """Limits on time, judged by processor time: the machine may be busy with other things."""
 
+import os
 import time
 
 TRIES = 3
+SLOWER = float(os.environ.get("POLYMARGIN_SLOWER", 1))  # how much a core is that looks for faults while it runs
 
 
 def assert_within(seconds, work):
@@ -15,6 +17,6 @@ def assert_within(seconds, work):
         begin = time.process_time()
         result = work()
         spent.append(time.process_time() - begin)
-        if spent[-1] < seconds:
+        if spent[-1] < SLOWER * seconds:
             return result
     raise AssertionError(f"expected at most {seconds:g} s of processor time, got {min(spent):.2f} s at best")

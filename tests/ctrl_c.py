@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from clocks import SLOWER
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 
@@ -33,7 +34,7 @@ class CtrlC:
 
     @property
     def delay(self):
-        return time.process_time() - self.pressed
+        return (time.process_time() - self.pressed) / SLOWER
 
     def __enter__(self):
         self.thread.start()

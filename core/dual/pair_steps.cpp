@@ -82,6 +82,10 @@ template <class T>
 void PairSteps<T>::change(Index i, Index j, double si, double sj) {
   const Steps<T>& pass = steps<T>();
   exact_ = false;
+  if (qp.size() == 0) {  // a column without rows: nothing is violated
+    worst_.low = worst_.high = 0;
+    return;
+  }
   G_[i] += static_cast<T>(qp.ridge[i] * si);
   G_[j] += static_cast<T>(qp.ridge[j] * sj);
   worst_ = Range();

@@ -402,3 +402,14 @@ def test_costs_change_what_is_predicted(folder):
         "expected a row (first column) and a column for each"
         in run("predict", "wine.pm", "test.csv", "--costs", "costs.csv", cwd=folder, code=1).stderr
     )
+
+
+def test_costs_are_a_table_with_names(folder):
+    np.savez(folder / "costs.npz", X=1 - np.eye(3))
+    said = run("predict", "wine.pm", "test.csv", "--costs", "costs.npz", cwd=folder, code=1).stderr
+    assert "expected a table with column names" in said
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_the_work(folder):
+    said = run("embed", "test.csv", "-t", "cultivar", "--picture", "nowhere/p.png", cwd=folder, code=1).stderr
+    assert "nowhere" in said and "create it first" in said and not (folder / "embedding.csv").exists()

@@ -294,6 +294,21 @@ def test_no_rows_at_all():
             make()
 
 
+@pytest.mark.parametrize(
+    "code", [np.array([[0, 1], [0, -1], [0, 0]], np.int8), np.array([[0, 1], [0, 0], [0, -1]], np.int8)]
+)
+@pytest.mark.parametrize("squared", [False, True])
+def test_columns_without_rows(code, squared):
+    """Of classes that no column names, or that have no rows: a machine that says 0, beside one that is as ever."""
+    box = dict(upper=np.full(N, np.inf), ridge=ONES) if squared else dict(upper=ONES, ridge=ZEROS)
+    for segments in (SEGMENTS, np.array([0, 6, 12, 12])):
+        both = _core.CodeSolver(X, RBF, ROWS, segments, **STORE).solve(code, start=None, stop=None, **box, **RUN)
+        assert both["indptr"][1] == 0 and both["bias"][0] == 0 and both["status"] == "solved"
+        folds = dict(train=[ROWS[::2], ROWS[:0]], weight=[ONES[::2], ONES[:0]], test=[ROWS[1::2], ROWS])
+        F = _core.code_paths(K, segments, code, C=ONES[:1], squared=squared, n_jobs=1, **folds, **RUN)["F"]
+        assert np.isfinite(F).all() and not F[0].any() and not F[1, :, N // 2 :].any() and F[1, :, : N // 2].any()
+
+
 def test_wrong_arguments_are_refused():
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=300)
     lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -64,7 +64,7 @@ def test_sums_and_optimum_of_dense_programs(n_groups, rng):
 def test_indefinite_programs_end_at_feasible_points(below, n_groups, seed):
     """Where the factor of the free variables breaks off there is no face to go down, but boxes and sums hold.
 
-    Variables are set free several at a time, so that it breaks off between two of them as well; `make test-sanitized`
+    Variables are set free several at a time, so that it breaks off between two of them as well; `make sanitize`
     sees whether anything then reads past its end.
     """
     m = 120

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -88,6 +90,31 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(client, data):
     model = Kill(**OPTIONS).fit(A, da.from_array(y, chunks=250))
     assert killed and killed[0] not in client.run(pid).values()
     assert_same_optimum(model, alone, X)
+
+
+AT_WORK = threading.Event()
+
+
+def slow(rows):
+    AT_WORK.set()
+    time.sleep(0.5)
+    return rows
+
+
+def test_a_cluster_that_is_closed_in_mid_fit(data):
+    """One sentence, and the estimator is as before."""
+    X, y, _ = data
+    AT_WORK.clear()
+    options = dict(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50)
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        closing = threading.Thread(target=lambda: (AT_WORK.wait(60), cluster.close()))
+        closing.start()
+        model = CoreVectorSVC(**OPTIONS)
+        before = dict(vars(model))
+        with pytest.raises(RuntimeError, match="expected the Dask cluster to work until the fit has ended"):
+            model.fit(da.from_array(X, chunks=(200, -1)).map_blocks(slow, dtype=float), da.from_array(y, chunks=200))
+        closing.join()
+    assert vars(model) == before
 
 
 def test_parquet_partitions_are_never_gathered(client, data, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from data_sets import digits, iris, wine
 
 from polymargin import OneVsRestSVC, OutputCodeSVC, PairwiseSVC
+from polymargin.reductions import output_codes
 from polymargin.reductions.output_codes import DECODINGS, KINDS, N_CODES, check_code, design, distinct, least_distance
 from polymargin.training.decisions import Decision
 from polymargin.training.pair_codes import all_pairs, pair_code
@@ -46,6 +47,23 @@ def test_the_best_of_many():
     usual = [distance(rng.choice([-1.0, 1.0], size=M.shape)) for _ in range(50)]
     assert distance(M.astype(float)) >= max(usual)
     assert not np.array_equal(design("dense", 10, 0), design("dense", 10, 1))
+
+
+def test_of_equal_distances_the_most_even_code(seed, monkeypatch):
+    drawn, draw = [], output_codes.draw
+
+    def seen(*arguments):
+        drawn.append(draw(*arguments))
+        return drawn[-1]
+
+    def unevenness(M):
+        return np.ptp(np.count_nonzero(M, axis=1))
+
+    monkeypatch.setattr(output_codes, "draw", seen)
+    code = design("sparse", 7, np.random.RandomState(seed))
+    complete = [M for M in drawn if M.any(axis=1).all()]
+    assert least_distance(code) == max(map(least_distance, complete))
+    assert unevenness(code) == min(unevenness(M) for M in complete if least_distance(M) == least_distance(code))
 
 
 def test_distinct_columns():

@@ -137,20 +137,6 @@ def test_words_gaps_and_odd_names(tmp_path):
     assert text.count("</script>") == 1
 
 
-def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
-    import os
-
-    from polymargin.report import save
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError):
-        save("text", tmp_path / "r.html")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.fixture(scope="module")
 def browser():
     api = pytest.importorskip("playwright.sync_api")

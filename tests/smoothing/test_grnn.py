@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from data_sets import iris
 
 from polymargin import GRNNRegressor
+from polymargin.smoothing import grnn
 
 
 def naive(X, z, Z, spread, weight=1.0):
@@ -121,3 +122,29 @@ def test_spreads_whose_square_is_no_number(rng, neighbors):
     np.testing.assert_allclose(tiny.predict(new), z[nearest])
     if neighbors is None:
         np.testing.assert_allclose(GRNNRegressor(spread=1e200).fit(X, z).predict(new), z.mean(), rtol=1e-12)
+
+
+def test_distances_stay_within_the_memory(rng, monkeypatch):
+    """A quarter of the budget holds a block of them, whatever the number of rows."""
+    X, y = rng.normal(size=(400, 3)), rng.normal(size=400)
+    sizes, distances = [], grnn.squared_distances
+
+    def seen(*arguments):
+        found = distances(*arguments)
+        sizes.append(found.nbytes)
+        return found
+
+    model = GRNNRegressor(1.0, memory="1MB").fit(X, y)
+    monkeypatch.setattr(grnn, "squared_distances", seen)
+    model.predict(rng.normal(size=(900, 3)))
+    assert len(sizes) > 1 and max(sizes) <= 2.5e5 + 8 * len(X)
+
+
+@pytest.mark.parametrize("k", [1, 3, 4, 200])
+def test_weights_among_neighbors_are_repeated_rows(k, rng):
+    """The last of the neighbors is counted in part, and rows beyond it not at all."""
+    X, y, Z = rng.normal(size=(40, 2)), rng.normal(size=40), rng.normal(size=(30, 2))
+    times = rng.integers(0, 4, size=40)
+    model = GRNNRegressor(3.0, n_neighbors=k).fit(X, y, sample_weight=times)
+    repeated = GRNNRegressor(3.0, n_neighbors=k).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(model.predict(Z), repeated.predict(Z), rtol=1e-9, atol=1e-12)

@@ -7,6 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, EnclosingBall, JointSVC, OneVsRestSVC, PairwiseSVC
+from polymargin.training import certificates
+from polymargin.training.certificates import core_error, relative_gap
 
 
 def fit(est, X, y):
@@ -120,3 +122,31 @@ def test_core_vectors_far_from_the_origin_claim_nothing():
     with pytest.warns(ConvergenceWarning):
         far = CoreVectorSVC(kernel="linear", tol=1e-3, time_limit=20, intercept="regularized").fit(X + 2.6e5, y)
     assert far.status_ != "solved" and far.duality_gap_ == np.inf
+
+
+@pytest.mark.parametrize("n", [30, 3000])
+def test_rounding_of_core_vector_scores_is_within_what_is_said(n, rng):
+    """However many rows share the coefficients, and far from the origin, where values have few digits left."""
+    X, alpha = 1e4 + rng.normal(size=(n, 3)), rng.uniform(size=n)
+    alpha /= alpha.sum()
+    exact = X.astype(np.longdouble) @ X.T.astype(np.longdouble)
+    rounding = np.abs((X @ X.T - exact) @ alpha.astype(np.longdouble)).max()
+    assert rounding <= core_error(X, {"kind": "linear"}, alpha, size=0.0)
+
+
+def test_gaps_are_relative_at_every_scale():
+    for scale in (2.0**-900, 2.0**-10, 1.0, 8.0, 2.0**900):  # exact in binary
+        assert relative_gap(scale, 0.75 * scale) == relative_gap(-0.75 * scale, -scale) == 0.25
+        assert relative_gap(scale, -scale) == 2.0 and relative_gap(scale, scale) == 0.0
+        assert relative_gap(scale, np.inf) == relative_gap(np.nan, scale) == np.inf
+        assert relative_gap(0.5 * scale, scale) == 0.0  # no dual value is above a primal one, but for rounding
+    assert relative_gap(0.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("machine, slacks", [("crammer-singer", 1), ("kesler", 4), ("llw", 4), ("adm", 1)])
+def test_a_row_loses_by_every_slack_it_has(machine, slacks, rng, monkeypatch):
+    """A score that is wrong by e changes the losses of a row by up to C e for each of its slacks, one or T of them."""
+    seen = []
+    monkeypatch.setattr(certificates, "hiding_error", lambda e, claim: seen.append(claim) or 0.0)
+    JointSVC(machine, kernel="linear", C=3.0).fit(rng.normal(size=(40, 2)), np.arange(40) % 4)
+    np.testing.assert_allclose(seen[-1].slopes, 3.0 * slacks)

@@ -12,6 +12,7 @@ import typer
 from rich.markup import escape
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score, train_test_split
 
+from ..files.whole_files import write_figure, write_text
 from .terminal import (
     As,
     Columns,
@@ -131,9 +132,10 @@ def embed(
     import pandas as pd
 
     from ..manifold.isomap import SupervisedIsomap
-    from ..report import save
 
     check_folder(to)
+    if picture is not None:
+        check_folder(picture)
     X, y = labeled(data, target)
     Z = encoded(X, data)
     Z = Z.toarray() if hasattr(Z, "toarray") else Z
@@ -152,12 +154,12 @@ def embed(
     if str(to) == "-":
         print(frame.to_csv(index=False), end="")
     else:
-        save(frame.to_csv(index=False), to)
+        write_text(frame.to_csv(index=False), to)
     if picture is not None:
         from ..inspection.embedding_display import EmbeddingDisplay
 
         shown = dict(X_test=Z[held], y_test=y[held]) if len(held) else {}
-        EmbeddingDisplay.from_estimator(isomap, Z[fit], y[fit], **shown).figure_.savefig(picture)
+        write_figure(EmbeddingDisplay.from_estimator(isomap, Z[fit], y[fit], **shown).figure_, picture)
     facts = {
         "out": str(to),
         "rows": len(y),
@@ -224,7 +226,7 @@ def compare(
     if picture is not None:
         from ..report.pictures import comparison_picture
 
-        comparison_picture(found).savefig(picture, dpi=150)
+        write_figure(comparison_picture(found), picture, dpi=150)
     say(as_json, {"rows": len(y), "machines": found}, comparison(title, found))
 
 

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from ..files.readers import read
+from ..files.whole_files import write_figure, write_text
 from ..kernels import BY_NAME
 from .terminal import (  # fmt: skip
     As,
@@ -136,6 +137,8 @@ def costs_of(path: Path | None, classes: np.ndarray) -> np.ndarray | None:
     if path is None:
         return None
     table = read(path).X
+    if not hasattr(table, "columns"):
+        raise Refusal(f"{path}: expected a table with column names, got rows without them; write it as CSV")
     names = [str(c) for c in classes]
     rows = [str(v).strip() for v in table.iloc[:, 0]]
     if sorted(rows) != sorted(names) or sorted(table.columns[1:]) != sorted(names):
@@ -172,8 +175,6 @@ def predict(
     """Write a CSV file with a column `prediction`, one row per row of the data."""
     import pandas as pd
 
-    from ..report import save
-
     check_folder(to)
     fitted = load(model)
     X = columns_of(fitted, rows_of(data, text=text_of(fitted)).X, data)
@@ -185,7 +186,7 @@ def predict(
     if str(to) == "-":
         print(frame.to_csv(index=False), end="")
         return
-    save(frame.to_csv(index=False), to)
+    write_text(frame.to_csv(index=False), to)
     counts = {str(c): int(n) for c, n in frame["prediction"].value_counts().sort_index().items()}
     table = table_of(f"{len(frame)} rows, written to {to}", "class", "rows")
     for name, n in counts.items():
@@ -222,7 +223,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """One HTML page: choices, scores, calibration, a picture of the classes, deciding features, hardest rows."""
-    from ..report import facts, render, save
+    from ..report import facts, render
 
     check_folder(to)
     fitted = load(model)
@@ -230,7 +231,7 @@ def report(
     X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
     with err.status("writing the report"):
         found = facts(fitted, X, y, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
-        save(render(found), to)
+        write_text(render(found), to)
     if found["seen"]:
         err.print(f"[yellow]polymargin:[/] the scores are too good. {escape(found['seen'])}", soft_wrap=True)
     if as_json:
@@ -264,5 +265,5 @@ def explain(
     if picture is not None:
         from ..report.pictures import feature_picture
 
-        feature_picture(facts["features"], names).savefig(picture, dpi=150)
+        write_figure(feature_picture(facts["features"], names), picture, dpi=150)
     say(as_json, facts, table)

@@ -39,9 +39,16 @@ class Partitions:
         import dask
 
         shared = dask.delayed(function, pure=False)
-        answers = dask.compute(
-            *(dask.delayed(answer)(shared, p, *a) for p, a in zip(self.parts, arguments, strict=True))
-        )
+        tasks = [dask.delayed(answer)(shared, p, *a) for p, a in zip(self.parts, arguments, strict=True)]
+        try:
+            answers = dask.compute(*tasks)
+        except Exception as error:
+            if type(error).__module__.split(".")[0] != "distributed":  # of a partition
+                raise
+            raise RuntimeError(
+                f"expected the Dask cluster to work until the fit has ended, got {type(error).__name__}; look for a "
+                f"closed scheduler or workers out of memory in its log, and fit again on a cluster that lasts"
+            ) from error
         self.traffic["passes"] += 1
         self.traffic["sent"] += len(pickle.dumps(function)) * n_workers()
         self.traffic["received"] += sum(map(len, answers))

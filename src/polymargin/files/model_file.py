@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..version import __version__
 from .kinds import NUMBERS, is_fitted
 from .values import BadFile, decode, encode
+from .whole_files import destination, whole_file
 
 FORMAT, VERSION = "polymargin", 1
 ALIGNMENT = 64
@@ -87,32 +88,15 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> Path:
             f"expected the description in a model file to take at most {LARGEST_JSON >> 20} MB, got "
             f"{len(text) >> 20} MB of labels and other lists; use pickle or skops instead"
         )
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(part, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo("model.json"), text)
-                for k, array in enumerate(arrays):
-                    write_array(archive, file, f"arrays/{k}.npy", array)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
+        with whole_file(path) as part, open(part, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(zipfile.ZipInfo("model.json"), text)
+            for k, array in enumerate(arrays):
+                write_array(archive, file, f"arrays/{k}.npy", array)
     except OSError as error:
         raise OSError(
             error.errno, f"could not write the model, {error.strerror}; what was at {path} before is still there"
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
-    return path
-
-
-def destination(path: str | os.PathLike[str]) -> Path:
-    """Where a finished file may be moved to: the target of a link, and never a device, which it would replace."""
-    path = Path(path)
-    if path.is_symlink():
-        path = path.resolve()
-    if path.exists() and not path.is_file():
-        raise ValueError(f"expected the name of a file to write, got the folder or device {path}; name a file")
     return path
 
 

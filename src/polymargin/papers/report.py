@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from ..files.whole_files import whole_file
 from .exhibit import NEAR, Exhibit
 
 FIELDS = (
@@ -82,7 +83,7 @@ def show(exhibit: Exhibit, cells: Sequence[dict], console: Console) -> None:
 
 
 def write_csv(path: Path, cells: Sequence[dict]) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with whole_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for c in cells:

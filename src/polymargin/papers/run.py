@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ..datasets import DatasetNotFound
+from ..files.whole_files import whole_file, write_text
 from ..fitting.parameters import nearest
 from ..inspection.displays import pyplot
 from . import core_vector, criteria_figures, criteria_tables, isomap, kesler, report, scatter_galleries, scatter_tables
@@ -96,7 +97,7 @@ def reproduce(
             records += cells
     page = folder / "index.html"
     pages = [(e, compare(e, finished(folder / e.key)), folder / f"{e.key}.png") for e in exhibits()]
-    page.write_text(report.html(pages, fast), "utf-8")
+    write_text(report.html(pages, fast), page)
     console.print(f"Results: {page}")
     return records
 
@@ -149,8 +150,6 @@ def picture(exhibit: Exhibit, folder: Path, fast: bool, console: Console) -> Non
     whole = io.BytesIO()
     figure.savefig(whole, format="png", dpi=80, bbox_inches="tight")
     pyplot().close(figure)
-    half = path.with_suffix(".part")
-    # 64 colors are enough for a plot, and a third of the bytes.
-    Image.open(whole).convert("RGB").quantize(64).save(half, format="png", optimize=True)
-    half.replace(path)
+    with whole_file(path) as part:  # 64 colors are enough for a plot, and a third of the bytes
+        Image.open(whole).convert("RGB").quantize(64).save(part, format="png", optimize=True)
     console.print(f"{exhibit.key}: drawn to {path}", highlight=False)

@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ..files.whole_files import write_text
+
 FOLDER: ContextVar[Path | None] = ContextVar("folder of the run", default=None)
 
 
@@ -29,9 +31,7 @@ def keep(folder: Path, row: str, column: str, result: dict, seconds: float | Non
     if seconds is None:
         seconds = json.loads(path.read_text("utf-8"))["seconds"]
     record = dict(row=row, column=column, result=result, seconds=seconds, date=str(date.today()), **versions())
-    half = path.with_suffix(".part")
-    half.write_text(json.dumps(record, indent=1, default=float), "utf-8")
-    half.replace(path)
+    write_text(json.dumps(record, indent=1, default=float), path)
 
 
 def finished(folder: Path) -> dict[tuple[str, str], dict]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..files.model_file import destination
+from ..files.whole_files import write_text
 from .facts import facts
 
 __all__ = ["facts", "write_report"]
@@ -43,7 +41,7 @@ def write_report(
     path : Path
         The file that was written. It appears only when it is complete.
     """
-    return save(render(facts(model, X, y, title=title, source=source)), path)
+    return write_text(render(facts(model, X, y, title=title, source=source)), path)
 
 
 def render(content: dict[str, Any]) -> str:
@@ -58,18 +56,3 @@ def render(content: dict[str, Any]) -> str:
     )  # fmt: skip
     marks = [(COLORS[c % 8], SHAPES[c // 8 % 4]) for c in range(len(content["names"]))]
     return environment.get_template("page.html").render(**content, marks=marks)
-
-
-def save(text: str, path: str | Path) -> Path:
-    """Write beside the path, then rename: a full disk or an interruption leaves no partial file."""
-    path = destination(path)
-    handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-    return path

@@ -1,4 +1,4 @@
-"""Changes of files for fuzz_files.py: bytes, values of descriptions, headers and numbers of arrays, archives, cells."""
+"""Changes of files: bytes, values of descriptions, headers and numbers of arrays, archives, cells."""
 
 import bz2
 import contextlib

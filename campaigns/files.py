@@ -1,32 +1,17 @@
-"""Damaged files: every way to change a model file or a table ends in the documented error, or in a model that predicts.
+"""Model files and tables: every way to change one ends in the documented error, or in what can be used.
 
-    python tests/fuzz_files.py --models 20000 --tables 5000 [--seed 1] [--keep folder]
-
-A worker process with a bounded address space changes files of every kind (bytes, values of the description, headers and
-numbers of arrays, the archive; cells, separators, compression), reads them and predicts. What it finds is printed, one
-line each: another error than the documented one, a crash, memory or time out of proportion to the file, scores that are
-not finite. The k-th change of a seed is always the same, so `--models 1 --first k` repeats it.
+`Models` and `Tables` are drawn by `campaigns.fuzz` and by `campaigns.guided`.
 """
 
-import argparse
 import bz2
-import faulthandler
 import gzip
-import json
-import resource
-import signal
-import subprocess
-import sys
-import tempfile
-import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from fuzz_changes import changed_model, changed_table, pick
 
-ROOM = 1 << 30  # bytes of address space beside what the libraries take
-GROWTH = 1 << 27  # bytes that a file of some kilobytes may take
-SECONDS = 20  # of processor time for one file, of which a sound one needs some milliseconds
+from .changes import changed_model, changed_table
 
 # --- sound files ------------------------------------------------------------------------------------------------------
 
@@ -111,10 +96,6 @@ def write_tables(folder: Path) -> None:
 # --- what must hold ---------------------------------------------------------------------------------------------------
 
 
-class TooLong(BaseException):
-    """Raised by the alarm."""
-
-
 def lack_of_memory(error) -> bool:
     """Whether a documented error hides that memory ran out."""
     while error is not None:
@@ -175,101 +156,65 @@ def try_table(path: Path, target: str | None) -> str | None:
     return None if y is None or y.shape == (X.shape[0],) else "as many labels as rows expected"
 
 
-def work(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path | None) -> None:
-    """Try the changes first ... last - 1, and print {"at": k, "found": ...} for each that fails, then DONE."""
-    import polymargin.files.readers  # noqa: F401
-
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    sources = sorted(p for p in folder.iterdir() if (p.suffix == ".pm") == (kind == "models"))
-    for path in sources:  # what is imported late is loaded before memory is bounded
-        assert (try_model(path, False) if kind == "models" else try_table(path, "y")) is None, path
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
-    signal.signal(signal.SIGPROF, lambda *_: (_ for _ in ()).throw(TooLong()))
-    data = {path: path.read_bytes() for path in sources}
-    with tempfile.TemporaryDirectory() as scratch:
-        for k in range(first, last):
-            rng = np.random.default_rng([seed, k])
-            source = sources[k % len(sources)]
-            path = Path(scratch) / (source.name if kind == "tables" else "changed.pm")
-            old = data[source]
-            new = changed_model(rng, old) if kind == "models" else changed_table(rng, source.name, old)
-            path.write_bytes(new)
-            print(json.dumps({"at": k}), flush=True)
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)
-            try:
-                if kind == "models":
-                    found = try_model(path, bool(rng.integers(2)))
-                else:
-                    found = try_table(path, pick(rng, ["y", "y", None, "tree"]))
-            except TooLong:
-                found = f"more than {SECONDS} seconds"
-            except Exception as error:
-                found = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - peak
-            if found is None and grown > GROWTH:
-                found = f"{grown >> 20} MB of memory for {len(new)} bytes"
-            if found is not None:
-                print(json.dumps({"at": k, "source": source.name, "found": found}), flush=True)
-                if keep:
-                    (keep / f"{k}-{source.name}").write_bytes(new)
-    print("DONE", flush=True)
+# --- drawn ------------------------------------------------------------------------------------------------------------
 
 
-def run(kind: str, folder: Path, seed: int, first: int, last: int, keep: Path | None) -> list[dict]:
-    """All findings among the changes first ... last - 1; a worker that dies is one, and another continues after it."""
-    found = []
-    while first < last:
-        command = [sys.executable, __file__, "--worker", kind, "--folder", str(folder), "--seed", str(seed)]
-        command += ["--first", str(first), "--last", str(last), *(["--keep", str(keep)] if keep else [])]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
-            at, done = first, False
-            for line in worker.stdout:
-                done = line == "DONE\n"
-                if not done:
-                    said = json.loads(line)
-                    at = said["at"]
-                    found += [said] if "found" in said else []
-                    if "found" in said:
-                        print(kind, line.strip(), flush=True)
-        if done:
-            break
-        found.append({"at": at, "found": f"the process ended with {worker.returncode}"})
-        print(kind, json.dumps(found[-1]), flush=True)
-        first = at + 1
-    return found
+class Trial(NamedTuple):
+    """One execution: what it is about, what would repeat it, and the run that says what is wrong."""
+
+    name: str
+    content: bytes
+    run: Callable[[], str | None]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", type=int, default=0, help="changes of model files")
-    parser.add_argument("--tables", type=int, default=0, help="changes of tables")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first change")
-    parser.add_argument("--keep", type=Path, help="folder for the files that failed")
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--worker", choices=("models", "tables"), help=argparse.SUPPRESS)
-    parser.add_argument("--last", type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.worker:
-        faulthandler.enable()
-        work(given.worker, given.folder, given.seed, given.first, given.last, given.keep)
-        return 0
-    if given.keep:
-        given.keep.mkdir(parents=True, exist_ok=True)
-    found = []
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for kind, number, write in (("models", given.models, write_models), ("tables", given.tables, write_tables)):
-            if number:
-                write(Path(folder))
-                found += run(kind, Path(folder), given.seed, given.first, given.first + number, given.keep)
-    print(f"{given.models} model files and {given.tables} tables changed: {len(found)} failures")
-    return 1 if found else 0
+class Models:
+    """Model files; `folder` holds the sound ones, `scratch` is written to."""
+
+    write = staticmethod(write_models)
+
+    def __init__(self, folder: Path, scratch: Path):
+        self.sound = {path.name: path.read_bytes() for path in sorted(folder.glob("*.pm"))}
+        self.names, self.scratch = list(self.sound), scratch
+
+    def warm(self) -> None:
+        """Load what is imported late, before memory is bounded."""
+        for name, data in self.sound.items():
+            assert self.trial(name, data, 0).run() is None, name
+
+    def draw(self, rng, k: int) -> Trial:
+        name = self.names[k % len(self.names)]
+        return self.trial(name, self.change(rng, name, self.sound[name]), int(rng.integers(256)))
+
+    def change(self, rng, name: str, data: bytes) -> bytes:
+        return changed_model(rng, data)
+
+    def trial(self, name: str, data: bytes, flag: int) -> Trial:
+        path = self.scratch / "changed.pm"
+
+        def run() -> str | None:
+            path.write_bytes(data)
+            return try_model(path, mmap=bool(flag % 2))
+
+        return Trial(name, data, run)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+class Tables(Models):
+    """Files of rows; the end of a name tells the reader."""
+
+    write = staticmethod(write_tables)
+
+    def __init__(self, folder: Path, scratch: Path):
+        self.sound = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix != ".pm"}
+        self.names, self.scratch = list(self.sound), scratch
+
+    def change(self, rng, name: str, data: bytes) -> bytes:
+        return changed_table(rng, name, data)
+
+    def trial(self, name: str, data: bytes, flag: int) -> Trial:
+        path = self.scratch / name
+
+        def run() -> str | None:
+            path.write_bytes(data)
+            return try_table(path, ["y", "y", None, "tree"][flag % 4])
+
+        return Trial(name, data, run)

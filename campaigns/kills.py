@@ -1,0 +1,149 @@
+"""Commands that are killed: what was at the names they write to is still there, or the new file is, whole.
+
+    python -m campaigns.kills 200 [--seed 1]
+
+A command is sent SIGTERM, SIGKILL or SIGINT, one half of the time at any moment, the other half some milliseconds after
+it has opened a file for writing. Before that the names that it writes to hold another file, or none.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import polymargin
+
+# Runs a command, and says when it opens a file in this folder for writing.
+WATCHED = """
+import os, sys
+here = os.path.realpath(os.getcwd())
+def hook(event, arguments):
+    if event == "open" and isinstance(arguments[0], str) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+        if os.path.realpath(arguments[0]).startswith(here):
+            os.write(1, b"WRITES\\n")
+sys.addaudithook(hook)
+sys.argv = ["polymargin", *sys.argv[1:]]
+from polymargin.cli import main
+os.write(1, b"BEGINS\\n")
+main()
+"""
+COMMANDS = {
+    "fit": ("fit rows.csv --C 1 --gamma 0.1 --out out.pm", ["out.pm"]),
+    "predict": ("predict model.pm rows.csv --out out.csv", ["out.csv"]),
+    "report": ("report model.pm rows.csv --out out.html", ["out.html"]),
+    "explain": ("explain model.pm rows.csv --out out.png", ["out.png"]),
+    "embed": ("embed rows.csv --out out.csv --picture out.svg", ["out.csv", "out.svg"]),
+    "tune": ("tune rows.csv --folds 2", []),
+    "reproduce": ("reproduce kesler --table 2 --fast --out papers", ["papers"]),
+}
+PACKAGE = Path(polymargin.__file__).parents[1]
+FORMER = b"what was there before"
+
+
+def prepare(folder: Path) -> None:
+    """Rows and a model of them."""
+    import pandas as pd
+    from sklearn.datasets import load_iris
+
+    from polymargin import AutoSVC, save_model
+
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+    frame.to_csv(folder / "rows.csv", index=False)
+    save_model(AutoSVC(C=1.0, gamma=0.1).fit(frame.drop(columns="y"), y), folder / "model.pm")
+
+
+def whole(path: Path) -> bool:
+    """Whether a file is complete."""
+    from polymargin import load_model
+
+    data = path.read_bytes()
+    if path.suffix == ".pm":
+        return load_model(path) is not None
+    if path.suffix == ".json":
+        return bool(json.loads(data))
+    if path.suffix == ".csv":
+        lines = data.decode().split("\n")
+        return lines[-1] == "" and len({line.count(",") for line in lines[:-1] if '"' not in line}) == 1
+    return data.rstrip().endswith({".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}[path.suffix])
+
+
+def broken(folder: Path, names: list[str], former: bool) -> list[str]:
+    """Files under the names of a command that are neither the former ones nor whole."""
+    found = []
+    for name in names:
+        path = folder / name
+        inside = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path]
+        for file in inside:
+            if file.name.startswith("."):  # what a killed process could not remove, under another name
+                continue
+            if not file.exists():
+                found += [f"{file.name} is gone"] if former and name != "papers" else []
+                continue
+            try:
+                good = file.read_bytes() == FORMER or whole(file)
+            except Exception as error:
+                good = False
+                print(f"{file.name}: {type(error).__name__}: {error}")
+            found += [] if good else [f"{file.name} is half a file of {file.stat().st_size} bytes"]
+    return found
+
+
+def once(name: str, folder: Path, rng, seconds: float) -> tuple[bool, list[str]]:
+    """Whether a command was stopped in the middle, and what it left broken."""
+    line, names = COMMANDS[name]
+    former = bool(rng.integers(2))
+    for out in map(folder.joinpath, names):
+        if out.is_dir() and not former:  # otherwise it goes on with what is there
+            shutil.rmtree(out)
+        if name != "reproduce":
+            out.write_bytes(FORMER) if former else out.unlink(missing_ok=True)
+    how = [signal.SIGTERM, signal.SIGKILL, signal.SIGINT][int(rng.integers(3))]
+    command = [sys.executable, "-c", WATCHED, *line.split()]
+    run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    wanted = "WRITES" if names and rng.random() < 0.5 else "BEGINS"
+    skip = int(rng.integers(8)) if name == "reproduce" and wanted == "WRITES" else 0
+    for word in run.stdout or ():
+        if word.strip() == wanted:
+            skip -= 1
+            if skip < 0:
+                break
+    time.sleep(float(rng.uniform(0, 0.02 if wanted == "WRITES" else seconds)))
+    stopped = run.poll() is None
+    run.send_signal(how)
+    run.communicate(timeout=120)
+    return stopped, [f"{name}, {how.name} at {wanted}: {found}" for found in broken(folder, names, former)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("number", type=int, help="of commands")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    # The commands run in another folder, and on this package.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE.resolve())}
+    rng, stopped, found = np.random.default_rng(given.seed), 0, []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        prepare(folder)
+        for k in range(given.number):
+            name = list(COMMANDS)[k % len(COMMANDS)]
+            early, broke = once(name, folder, rng, seconds=2.0)
+            stopped += early
+            found += broke
+            for said in broke:
+                print(said, flush=True)
+    print(f"{given.number} commands, {stopped} of them stopped in the middle, {len(found)} broken files")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

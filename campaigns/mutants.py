@@ -1,0 +1,174 @@
+"""Mutation testing: one line of the training code is broken at a time, and the nearest tests must notice.
+
+    python -m campaigns.mutants 60 [--seed 1] [--files training/dual.py joint.py]
+
+Operators, comparisons, constants and conditions are changed and statements deleted, in a copy of the package. A mutant
+that no test notices has survived: it is printed with its line. Some are equivalent (they change speed, a message, or
+nothing); the others are gaps in the tests.
+"""
+
+import argparse
+import ast
+import copy
+import importlib
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HOME = Path(__file__).parents[1]
+PACKAGE = HOME / "src" / "polymargin"
+SECONDS = 300  # for the tests of one mutant: who runs on has been noticed
+# Files of the package, and the tests that are nearest to them, quickest first.
+NEAREST = {
+    "machines.py": "training/test_machines.py test_oracles.py",
+    "kernels.py": "core/test_kernel_core.py fitting/test_bad_input.py training/test_machines.py",
+    "joint.py": "training/test_joint.py training/test_scatter.py fitting/test_bad_input.py",
+    "training/certificates.py": "training/test_certificates.py training/test_joint.py",
+    "training/": "training/test_certificates.py training/test_joint.py training/test_linear.py "
+    "training/test_scatter.py training/test_machines.py training/test_scatter_symmetry.py",
+    "reductions/output_codes.py": "reductions/test_output_codes.py reductions/test_biases.py",
+    "reductions/": "reductions/test_output_codes.py reductions/test_biases.py reductions/test_reductions.py",
+    "core_vectors/": "core_vectors/test_enclosing_ball.py core_vectors/test_core_vector.py "
+    "core_vectors/test_core_streams.py",
+    "landmarks/": "landmarks/test_landmarks.py",
+    "structured/": "structured/test_structured.py",
+    "smoothing/": "smoothing/test_grnn.py smoothing/test_kernel_density.py",
+    "selection/": "selection/test_criteria.py selection/test_selection.py selection/test_search_cv.py",
+    "manifold/": "manifold/test_manifold.py",
+    "files/": "files/test_model_file.py files/test_readers.py files/test_dialects.py files/test_whole_files.py",
+    "fitting/": "fitting/test_state.py fitting/test_bad_input.py fitting/test_running.py fitting/test_memory.py",
+}
+LOADED = ["scipy.optimize", "scipy.sparse", "pandas", "cvxpy", "joblib", "threadpoolctl", "rich.progress",
+          "sklearn.svm", "sklearn.model_selection", "sklearn.pipeline", "sklearn.datasets", "sklearn.neighbors",
+          "sklearn.manifold", "sklearn.utils.estimator_checks"]  # fmt: skip
+SWAPS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+
+
+def broken(node: ast.AST) -> Iterator[ast.AST]:
+    """Every way to break a node."""
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPS:
+        yield type(node)(**{**fields(node), "op": SWAPS[type(node.op)]()})
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        yield ast.Compare(node.left, [SWAPS[type(node.ops[0])]()], node.comparators)
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield ast.Constant(node.value + 1)
+    elif isinstance(node, ast.Constant) and type(node.value) is bool:
+        yield ast.Constant(not node.value)
+    elif isinstance(node, ast.IfExp | ast.If):
+        yield type(node)(**{**fields(node), "test": ast.UnaryOp(ast.Not(), node.test)})
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.Assign | ast.AugAssign) or (isinstance(node, ast.Expr) and not is_docstring(node)):
+        yield ast.Pass()
+
+
+def is_docstring(node: ast.Expr) -> bool:
+    return isinstance(node.value, ast.Constant)
+
+
+def fields(node: ast.AST) -> dict:
+    return dict(ast.iter_fields(node))
+
+
+def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
+    """(parent, field, position or None, node) inside functions; annotations and messages of errors are left alone."""
+    for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+        stack: list[ast.AST] = [function]
+        while stack:
+            parent = stack.pop()
+            for field, value in ast.iter_fields(parent):
+                if field in ("annotation", "returns", "decorator_list", "args") and parent is function:
+                    continue
+                for at, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                    if isinstance(node, ast.Raise | ast.JoinedStr | ast.FunctionDef) or not isinstance(node, ast.AST):
+                        continue
+                    yield parent, field, at, node
+                    stack.append(node)
+
+
+def mutants(path: Path) -> list[tuple[int, str, str]]:
+    """(line, what it was and is, the whole file) for every mutant of a file."""
+    tree, found = ast.parse(path.read_text()), []
+    for parent, field, at, node in places(tree):
+        for other in broken(node):
+            changed = ast.copy_location(copy.copy(other), node)
+            put(parent, field, at, changed)
+            ast.fix_missing_locations(tree)
+            told = f"{ast.unparse(node).splitlines()[0][:100]}  ->  {ast.unparse(changed).splitlines()[0][:100]}"
+            found.append((node.lineno, told, ast.unparse(tree)))
+            put(parent, field, at, node)
+    return found
+
+
+def put(parent: ast.AST, field: str, at: int | None, node: ast.AST) -> None:
+    if at is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[at] = node
+
+
+def noticed(folder: Path, tests: list[str]) -> bool:
+    """Whether the tests fail on the package in a folder: in a fork, which has the other packages loaded already."""
+    child = os.fork()
+    if child == 0:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        signal.alarm(SECONDS)  # nobody handles it: the fork ends
+        sys.path.insert(0, str(folder))
+        os.environ["PYTHONPATH"] = str(folder)  # of programs that the tests start
+        os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])))
+    return os.waitpid(child, 0)[1] != 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("number", type=int, help="of mutants")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--files", nargs="+", default=list(NEAREST), help="files or folders of the package")
+    given = parser.parse_args()
+    os.chdir(HOME)
+    sys.dont_write_bytecode = True
+    for name in LOADED:
+        importlib.import_module(name)
+    paths = {}
+    for name in given.files:
+        nearest = next((tests for start, tests in NEAREST.items() if name.startswith(start)), NEAREST["training/"])
+        tests = [f"tests/{test}" for test in nearest.split()]
+        within = sorted((PACKAGE / name).glob("*.py")) if (PACKAGE / name).is_dir() else [PACKAGE / name]
+        paths |= {path: tests for path in within if path.name not in ("__init__.py", "record.py")}
+    every = [(path, *mutant) for path in paths for mutant in mutants(path)]
+    rng = np.random.default_rng(given.seed)
+    chosen = [every[k] for k in rng.permutation(len(every))[: given.number]]
+    survivors = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        shutil.copytree(PACKAGE, folder / "polymargin", ignore=shutil.ignore_patterns("__pycache__"))
+        for tests in {tuple(paths[path]) for path, *_ in chosen}:
+            if noticed(folder, list(tests)):
+                print("these tests fail without a mutant:", *tests)
+                return 2
+        for path, line, told, text in chosen:
+            target = folder / "polymargin" / path.relative_to(PACKAGE)
+            target.write_text(text)
+            if not noticed(folder, paths[path]):
+                survivors += 1
+                print(f"survived: {path.relative_to(PACKAGE)}:{line}: {told}", flush=True)
+            shutil.copy(path, target)
+    print(f"{len(chosen)} mutants of {len(every):,}, {survivors} survived")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

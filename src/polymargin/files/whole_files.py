@@ -1,0 +1,53 @@
+"""Files that appear only when they are complete: whoever stops the writing leaves what was there before."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """`with whole_file(path) as part:` write to `part`, which then takes the name `path`.
+
+    It lies in the same folder, since only there a file can be renamed at once, and its name begins with a dot.
+    """
+    path = destination(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        yield part
+        with open(part, "rb") as file:  # a crash of the machine must not find the name before the content
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def destination(path: str | os.PathLike[str]) -> Path:
+    """Where a finished file may be moved to: the target of a link, and never a device, which it would replace."""
+    path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise ValueError(f"expected the name of a file to write, got the folder or device {path}; name a file")
+    return path
+
+
+def write_text(text: str, path: str | os.PathLike[str]) -> Path:
+    """Write a text file, whole."""
+    with whole_file(path) as part:
+        part.write_text(text, "utf-8", newline="")
+    return Path(path)
+
+
+def write_figure(figure: Any, path: str | os.PathLike[str], **how: Any) -> Path:
+    """Write a figure of matplotlib, whole; the end of the name tells its format, and without one it is PNG."""
+    path = Path(path)
+    path = path if path.suffix else path.with_suffix(".png")
+    with whole_file(path) as part:
+        figure.savefig(part, format=path.suffix[1:].lower(), **how)
+    return path

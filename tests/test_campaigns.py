@@ -1,0 +1,82 @@
+"""The campaigns find what they look for; some hundred damaged files and strange calls (`make fuzz` has more)."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from data_sets import blobs
+
+from polymargin import JointSVC, save_model
+
+interrupts = pytest.importorskip("campaigns.interrupts")
+kills = pytest.importorskip("campaigns.kills")
+mutants = pytest.importorskip("campaigns.mutants")
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the worker bounds its memory as Linux does")
+
+
+@linux
+@pytest.mark.parametrize("kind, number", [("models", 300), ("tables", 150), ("calls", 600)])
+def test_nothing_does_harm(kind, number, seed):
+    options = ["--kinds", kind, "--number", str(number), "--seed", str(seed)]
+    command = [sys.executable, "-m", "campaigns.fuzz", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parents[1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{kind}: {number} executions" in done.stdout
+
+
+def test_a_mixed_model_is_found(seed, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "fitting"))
+    X, y = blobs([10, 10], 3, seed=seed)
+    Z, _ = blobs([30, 30], 4, seed=seed)
+    model = JointSVC().fit(X, y)
+    before, expected = dict(vars(model)), model.predict(X)
+    assert interrupts.whole(model, before, expected, X, Z) is None
+    model.intercept_ = model.intercept_ + 1.0
+    assert "AssertionError" in interrupts.whole(model, before, expected, X, Z)
+    model.n_features_in_ = 4
+    assert interrupts.whole(model, before, expected, X, Z)
+    fresh = JointSVC()
+    unfitted = dict(vars(fresh))
+    assert interrupts.whole(fresh, unfitted, None, X, Z) is None
+    assert "status_ is 'solved'" in interrupts.whole(fresh.fit(Z, [0, 1] * 30), unfitted, None, X, Z)
+
+
+def test_half_a_file_is_found(tmp_path, seed):
+    model = save_model(JointSVC().fit(*blobs([10, 10], 3, seed=seed)), tmp_path / "out.pm")
+    whole = {
+        "a.html": b"<html>\n</html>\n",
+        "b.csv": b"x,y\n1,2\n3,4\n",
+        "c.json": b'{"a": 1}',
+        "out.pm": model.read_bytes(),
+    }
+    for name, data in whole.items():
+        (tmp_path / name).write_bytes(data)
+        assert kills.broken(tmp_path, [name], former=True) == []
+        (tmp_path / name).write_bytes(data[: len(data) // 2])
+        assert len(kills.broken(tmp_path, [name], former=True)) == 1
+        (tmp_path / name).unlink()
+        assert kills.broken(tmp_path, [name], former=True) == [f"{name} is gone"]
+        assert kills.broken(tmp_path, [name], former=False) == []
+
+
+PROGRAM = '''
+def f(a, b=1):
+    """Says."""
+    c = a + b if a < 2 else -a
+    if c and not b:
+        c *= 3
+    return c
+'''
+
+
+def test_mutants_are_programs_that_differ(tmp_path):
+    path = tmp_path / "some.py"
+    path.write_text(PROGRAM)
+    found = mutants.mutants(path)
+    texts = [text for _, _, text in found]
+    assert len(texts) == len(set(texts)) >= 11 and ast.unparse(ast.parse(path.read_text())) not in texts
+    for text in texts:
+        compile(text, "mutant", "exec")
+        assert "Says." in text and "b=1" in text  # documentation and signatures are left alone
