@@ -228,6 +228,7 @@ template <class T>
 bool MarginPolicy<T>::face(double eps, double work, const std::function<bool()>& stop) {
   bool solved = true;
   for (Index c = 0; c < (separate() ? T_ : 1); ++c) {
+    if (c > 0 && stop()) return false;
     if (separate()) qp_.confine(c);
     solved &= face_.solve(qp_, eps, work, stop);
     face_steps_ += face_.n_steps(), lost_ |= face_.lost();
