@@ -277,8 +277,8 @@ class Scatter:
             g[i] += np.log(np.maximum(a, 1e-300)) - np.log(np.maximum(u - a, 1e-12 * u))
         return g
 
-    def up_low(self, alpha):
-        """Rows whose alpha can grow, rows whose alpha can shrink; within 1e-12 of its bound alpha is at it.
+    def up_low(self, alpha, near=1e-12):
+        """Rows whose alpha can grow, rows whose alpha can shrink; that near to its bound alpha is at it.
 
         Logistic: the logit ln(a / (u - a)) of a float64 close to u says nothing any more: such rows are in neither set.
         """
@@ -286,7 +286,7 @@ class Scatter:
         if self.loss == "logistic":
             inside = on & (alpha > 0) & (alpha < self.u * (1 - 1e-7))
             return inside, inside
-        top = np.inf if self.loss == "squared_hinge" else self.u * (1 - 1e-12)
+        top = np.inf if self.loss == "squared_hinge" else self.u * (1 - near)
         return on & (alpha < top), on & (alpha > 0)
 
     def residual(self, alpha, b=0.0, rho=None):
@@ -295,9 +295,9 @@ class Scatter:
         up, low = self.up_low(alpha)
         return max(0.0, np.max(-d[up], initial=0), np.max(d[low], initial=0))
 
-    def spread(self, alpha):
+    def spread(self, alpha, near=1e-12):
         """max g over rows that can shrink - min g over rows that can grow, per sum constraint; <= 0 at the optimum."""
-        g, (up, low) = self.gradient(alpha), self.up_low(alpha)
+        g, (up, low) = self.gradient(alpha), self.up_low(alpha, near)
         groups = [self.y == c for c in range(self.T)] if self.exact else [np.ones(len(g), bool)]
         gaps = [np.max(g[q & low]) - np.min(g[q & up]) for q in groups if (q & low).any() and (q & up).any()]
         return max(0.0, *gaps) if gaps else 0.0

@@ -120,7 +120,9 @@ def assert_violation(est, p, alpha, b, rho):
     assert est.kkt_violation_ >= residual - rounding
     if p.exact or rho is not None:
         most = 2 if p.exact and rho is None else 1  # two errors are added there: within the classes, and of their mean
-        assert hidden or est.kkt_violation_ <= most * max(p.spread(alpha) / unit, residual) + rounding
+        # Class sums may leave a variable one rounding below its bound, which the solver counts as off it.
+        spread = max(p.spread(alpha), p.spread(alpha, near=0.0)) / unit
+        assert hidden or est.kkt_violation_ <= most * max(spread, residual) + rounding
     else:
         assert hidden or est.kkt_violation_ <= residual + rounding
     assert est.status_ != "solved" or est.kkt_violation_ <= est.tol
