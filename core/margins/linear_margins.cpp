@@ -83,6 +83,7 @@ class LinearMarginSolver {
     look();
     while (out_.violation > set_.tol && !stage(std::max(0.7 * set_.tol, kStage * out_.violation))) look();
     if (out_.status != Status::solved) look();
+    if (out_.status == Status::stalled && out_.violation <= set_.tol) out_.status = Status::solved;
     for (Index c = 0; c < T_; ++c) {
       b[c] = p_.offset * b_[c];
       for (Index j = 0; j < p_.X.d; ++j) w[c * p_.X.d + j] = W_[j * P_ + c];
