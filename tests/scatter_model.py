@@ -96,7 +96,7 @@ def assert_honest(est, X, y, weights=None, optimum=None, slack=1e-8):
     assert pytest.approx(p.primal_value(alpha, b, rho), abs=1e-9 * size) == P
     assert pytest.approx(p.dual_value(alpha), abs=1e-9 * size) == D
     assert est.duality_gap_ == pytest.approx(max(P - D, 0) / max(abs(P), abs(D)), rel=1e-6, abs=1e-12)
-    assert P - D > -1e-9 * size
+    assert -1e-9 * size < P - D
     if optimum is not None:
         gap, slack = est.duality_gap_ * max(abs(P), abs(D)), slack * size
         assert optimum - slack <= P <= optimum + gap + slack
