@@ -23,9 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from polymargin.kernels import BOUNDED
-from polymargin.machines import MACHINES
-
 MANY = 1000  # rows beyond which plain float64 is used if rows are near the origin
 LOWEST = float(np.exp(-35))  # of the box; three roundings of it
 SIGMAS = 8.0  # rounding errors add up like independent ones; so many standard deviations
@@ -152,7 +149,7 @@ def noise(f, B, K=None):
         W = np.abs(B @ Z) + np.sqrt(B**2 @ Z**2)
         return np.asarray(SIGMAS * f.eps * (np.abs(X) @ W.T + np.abs(B).sum(axis=1) * float(f.one)), dtype=float)
     K = f.K_all[:, f.on] if K is None else K
-    size = np.ones_like(K) if f.p.get("kernel") in BOUNDED else np.abs(K)
+    size = np.ones_like(K) if f.p.get("kernel") in ("rbf", "cosine", "laplacian") else np.abs(K)
     return np.asarray(SIGMAS * f.eps * np.sqrt((size**2) @ (B**2).T), dtype=float)
 
 
@@ -278,6 +275,20 @@ class Scatter:
         return F if self.f.T > 2 else (F[:, 1] - F[:, 0]) / 2
 
 
+# machine: (what margins are over, target of the own class, largest slack, factor of xi^2). Not read from the library: a
+# wrong row there must be found.
+MARGINS = {
+    "kesler": ("own", None, False, 1.0),
+    "crammer-singer": ("own", None, True, None),
+    "llw": ("mean", None, False, None),
+    "adm": ("mean", None, True, None),
+    "ats": ("mean", lambda T: 1.0, False, None),
+    "atm": ("mean", lambda T: 1.0, True, None),
+    "reinforced": ("mean", lambda T: T - 1.0, False, None),
+    "ovr": ("none", lambda T: 1.0, False, 0.5),
+}
+
+
 class Margins:
     """1/2 sum_c |w_c|^2 and slacks 1 + f_m - f_y, or 1 + f_m and t - f_y; `point` is B, (T, n)."""
 
@@ -285,11 +296,9 @@ class Margins:
 
     def __init__(self, f):
         self.f, p = f, f.p
-        row = MACHINES[p["machine"]].margins
-        self.own, self.alone, self.largest, self.square = (
-            row.reference == "own", row.reference == "none", row.largest, row.square,
-        )  # fmt: skip
-        self.target = None if row.own_target is None else row.own_target(f.T)
+        reference, target, self.largest, self.square = MARGINS[p["machine"]]
+        self.own, self.alone = reference == "own", reference == "none"
+        self.target = None if target is None else target(f.T)
         self.u = f.weight * p["C"]
         self.squared = p["loss"] == "squared_hinge"
         self.point = coefficients(f, f.T)
