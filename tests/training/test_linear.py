@@ -125,6 +125,21 @@ def test_liblinear(data, in_weights):
     assert_allclose(est.coef_, other.coef_, atol=1e-4)
 
 
+def drawn_targets(rng, T, n):
+    """Targets of the pairs of classes, and strengths of the rows."""
+    return rng.uniform(0, 3, size=(T, T)), rng.uniform(0.2, 2, size=n)
+
+
+def test_a_stall_within_the_tolerance_is_a_solution():
+    """Sweeps may stop gaining between the tolerance and the part of it that they aim at."""
+    X, y = blobs([8] * 5, 3, seed=4, spread=0.8)
+    for seed in (305, 306, 307):
+        target, u = drawn_targets(np.random.default_rng(seed), 5, 40)
+        losses = linear.Losses(u, np.zeros(40), False, False, target)
+        out = linear.solve(losses, Examples(X, np.arange(40), y, 5, u, {}), Limits(tol=1e-8, max_iter=10**6))
+        assert (out.status == "solved") == (out.kkt_violation <= 1e-8)
+
+
 @every_intercept
 @pytest.mark.parametrize("largest", [True, False])
 def test_targets(largest, intercept, rng):
@@ -134,8 +149,7 @@ def test_targets(largest, intercept, rng):
     """
     T, n = 5, 40
     X, y = blobs([8] * T, 3, seed=4, spread=0.8)
-    target = rng.uniform(0, 3, size=(T, T))
-    u = rng.uniform(0.2, 2, size=n)
+    target, u = drawn_targets(rng, T, n)
     losses = linear.Losses(u, np.zeros(n), largest, intercept == "regularized", target)
     out = linear.solve(losses, Examples(X, np.arange(n), y, T, u, {}), Limits(tol=1e-5, max_iter=10**6))
     E, W, b = np.eye(T)[y], cp.Variable((T, 3)), cp.Variable(T)
