@@ -1,6 +1,9 @@
 // The solvers.
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "dual/solve.hpp"
@@ -29,7 +32,7 @@ class DualSolver {
 
   nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
                  bool entropy, Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit,
-                 nb::object stop) {
+                 nb::object stop, std::optional<Vector<double>> lower) {
     DualProblem p;
     p.rows = rows_.rows(), p.segments = span(segments_);
     p.same = same_, p.other = other_;
@@ -38,6 +41,12 @@ class DualSolver {
       if (size != p.rows.size) refuse("linear, upper, ridge and alpha need one entry per row");
     check_numbers(p.linear, -kLargest, kLargest, "linear");
     check_box(p.upper, p.ridge, p.rows.size);
+    if (lower) {
+      p.lower = span(*lower);
+      if (p.lower.size != p.rows.size) refuse("lower needs one entry per row");
+      if (entropy) refuse("lower bounds other than 0 do not go with the entropy");
+      check_numbers(p.lower, -kInfinite, 0, "lower");
+    }
     if (sum != "none" && sum != "total" && sum != "per_class") refuse("sum must be 'none', 'total' or 'per_class'");
     p.sum = sum == "none" ? Sum::none : sum == "total" ? Sum::total : Sum::per_class;
     p.entropy = entropy;
@@ -112,7 +121,7 @@ void bind_solvers(nb::module_& m) {
                     int>(),
            "X"_a, "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
       .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
-           "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(),
+           "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(), "lower"_a = nb::none(),
            "Minimize from the feasible point alpha; see core/dual/dual_problem.hpp.")
       .def_prop_ro("center", &DualSolver::center, "What is subtracted from all rows; empty for nothing.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");

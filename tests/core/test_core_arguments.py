@@ -96,8 +96,16 @@ CALLS = {
         "DualSolver.solve": (
             lambda **a: _core.DualSolver(X, RBF, ROWS, SEGMENTS, 1.0, -0.5, **STORE).solve(**a),
             dict(
-                linear=ONES, upper=ONES, ridge=ZEROS, sum="none", entropy=False, alpha=ZEROS, relative=False, stop=None
-            )
+                linear=ONES,
+                upper=ONES,
+                ridge=ZEROS,
+                sum="none",
+                entropy=False,
+                alpha=ZEROS,
+                relative=False,
+                stop=None,
+                lower=-ONES,
+            )  # fmt: skip
             | RUN,
         ),
         "MarginSolver": (
@@ -241,10 +249,11 @@ FINE = [
     ("", "max_iter max_steps seed k p", "0 large huge"),
     ("", "tol memory upper radius", "inf"),
     ("", "time_limit", "-1 inf -inf"),
-    ("", "linear alpha b target code", "-1"),
+    ("", "linear alpha b target code lower", "-1"),
     ("", "scale group target", "empty"),
     ("nearest", "group", "-1 large huge"),  # names of groups
     ("DualSolver MarginSolver own_scores", "same other own_target", "-1"),
+    ("DualSolver.solve", "lower", "none"),
     ("own_scores", "same other", "nan inf -inf"),
     ("rbf_of_distances", "gamma", "inf"),
     ("code_paths", "weight", "inf"),

@@ -20,7 +20,7 @@ FINEST_ROOT = 1e-14  # of the class sums lam, relative
 
 @dataclass
 class Qp:
-    """g, u, r, and the sums that the variables of each group must have (None: no constraint)."""
+    """g, u, r, and the sums that the variables of each group must have (None: no constraint); l is 0 unless given."""
 
     linear: np.ndarray
     upper: np.ndarray
@@ -29,6 +29,7 @@ class Qp:
     entropy: bool
     sum: str = "none"
     sums: np.ndarray | None = None
+    lower: np.ndarray | None = None
 
     @property
     def groups(self) -> np.ndarray:

@@ -3,7 +3,8 @@
     min  1/2 a'Qa - g'a + sum_i phi_i(a_i)     Q[i, j] = M(y_i, y_j) (k(x_i, x_j) + b0) + [i == j] r_i     0 <= a <= u
 
 in the C form without further constraints, in the nu form with the sum of a fixed (T in all, or pi_c T in every class c
-where the machine has an exact intercept). Inside this module the variables are sorted by class.
+where the machine has an exact intercept). Inside this module the variables are sorted by class. Two classes take a
+shorter way (`two_classes`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .class_sums import Qp, exact_c_form, nu_form
 from .problem import Formulation, Solution
 from .runs import Out, Run, in_precision, value_type
 from .starting_points import start
+from .two_classes import is_signed, signed_form
 
 BLOCK = 4096  # rows that are copied at a time
 
@@ -31,6 +33,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     """Train a machine with one variable per example, from `alpha0` if there is one."""
     T, exact = e.n_classes, f.intercept == "exact"
     same, other = f.machine.label_kernel(T)
+    signed = is_signed(f, T)
     # Equal class sums: the coefficients of w_c - wbar sum to zero, and no score notices that all rows are moved.
     equal = exact and np.ptp(shares(f, T)) == 0
     kernel = f.kernel(e.kernel)
@@ -45,10 +48,13 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
 
     def attempt(dtype: str, begin: np.ndarray | None) -> Out:
         core = _core.DualSolver(
-            as_data(e.X), kernel, e.sorted_rows, e.segments, same, other, dtype, float(limits.memory), limits.threads
-        )
+            as_data(e.X), kernel, e.sorted_rows, e.segments, same, same if signed else other, dtype,
+            float(limits.memory), limits.threads,
+        )  # fmt: skip
         run = Run(core, limits, f.nu is not None and not f.form.entropy, largest)
-        if f.nu is not None:
+        if signed:
+            out = signed_form(run, q, begin, exact)
+        elif f.nu is not None:
             out = nu_form(run, q, begin, T, shares(f, T) if exact else None)
         elif exact:
             out = exact_c_form(run, q, begin, T, shares(f, T))

@@ -20,7 +20,7 @@ from ..fitting.examples import Examples
 from ..fitting.limits import Limits
 from ..kernels import as_data
 from ..machines import Margins
-from . import linear
+from . import dual, linear, two_classes
 from .problem import Formulation, Solution
 from .runs import Out, Run, in_precision, value_type
 
@@ -34,6 +34,9 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
     if in_weights and linear.pays(e.X, len(e), T, limits.memory):
         losses = linear.Losses(upper, ridge, margins.largest, f.intercept == "regularized")
         return linear.solve(losses, e, limits, None if B0 is None else rows_of_prototypes(margins, B0, e.y, upper))
+    if (row := two_classes.binary(f, T)) is not None:
+        found = dual.solve(row.formulation(f), e, limits, row.variables(B0))
+        return row.solution(found, e.y, f.intercept)
     e = replace(e, kernel=f.kernel(e.kernel))
     order = e.order
     label = np.ascontiguousarray(e.y[order], dtype=np.int64)

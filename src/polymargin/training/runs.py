@@ -59,7 +59,7 @@ class Run:
         """
         tol = self.limits.tol if tol is None else tol
         problem = dict(linear=q.linear, upper=q.upper, ridge=q.ridge, sum=q.sum, entropy=q.entropy)
-        problem |= dict(tol=tol, relative=self.relative)
+        problem |= dict(lower=q.lower, tol=tol, relative=self.relative)
         out = self.call(**problem, alpha=alpha)
         for _ in range(TRIES):
             if out["status"] != "solved" or self.error(q) <= tol * self.unit(out):
@@ -78,7 +78,8 @@ class Run:
 
     def error(self, q: Any) -> float:
         """Of a score, by rounding, anywhere in the feasible set; the squared hinge's variables are up to 1 / ridge."""
-        reach = np.where(np.isfinite(q.upper), q.upper, 1 / np.maximum(q.ridge, 1e-300))
+        reach = q.upper if q.lower is None else np.maximum(q.upper, -q.lower)
+        reach = np.where(np.isfinite(reach), reach, 1 / np.maximum(q.ridge, 1e-300))
         if q.sums is not None:
             reach = np.minimum(reach, q.sums.max())
         return EPS * self.largest * float(np.linalg.norm(reach)) if self.largest else 0.0
