@@ -30,7 +30,7 @@ def is_signed(f: Formulation, n_classes: int) -> bool:
 
 
 def signed_form(run: Run, q: Qp, begin: Any, exact: bool) -> Out:
-    """The C form in z, brought back to a; the multiplier of sum z is the constant of class 0, and minus that of class 1."""
+    """The C form in z, brought back to a; the multiplier of sum z is the constant of class 0, minus that of class 1."""
     a = start(q, begin)
     y = np.repeat([-1.0, 1.0], np.diff(q.segments))
     if exact and begin is not None:
