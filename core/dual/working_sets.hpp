@@ -28,17 +28,13 @@
 #include "base/watch.hpp"
 #include "dual/active_set.hpp"
 #include "dual/dual_problem.hpp"
+#include "dual/late_scores.hpp"
+#include "dual/local_kernel.hpp"
 #include "kernels/linear_scores.hpp"
 #include "kernels/row_store.hpp"
 #include "simd/steps.hpp"
 
 namespace polymargin {
-
-// Rows whose variables change, with `width` values of each before and after, row by row.
-struct Moves {
-  std::vector<Index> row;
-  std::vector<double> now, old;
-};
 
 template <class Policy>
 class WorkingSets {
@@ -49,18 +45,15 @@ class WorkingSets {
               const Settings& settings, Team& team)
       : policy_(policy),
         K_(K),
-        data_(rows),
         rows_(K, rows, cache, settings.memory, team),
         set_(settings),
-        team_(team),
         n_(rows.size),
         w_(policy.width()),
-        watch_(settings) {
-    out_.gradient.assign(n_ * w_, 0);
-    reference_.assign(n_ * w_, 0);
+        watch_(settings),
+        scores_(policy, K, rows_, settings, out_, [this] { return halted(std::nan("")); }),
+        local_(K, rows, rows_, team) {
     active_.width = w_;
     used_.assign(n_, 0);
-    seen_.assign(n_, 0);
     std::vector<double> diagonal(n_);
     K_.diagonal(rows, diagonal.data());
     for (double k : diagonal) largest_ = std::max(largest_, std::abs(k));
@@ -68,15 +61,7 @@ class WorkingSets {
 
   // The scores of some rows at a point that is zero but for `moves`; nothing if there is no time for them.
   std::vector<double> scores_of(const Moves& moves, const std::vector<Index>& which) {
-    std::vector<double> F(which.size() * w_, 0.0);
-    in_parts(moves.row, static_cast<Index>(which.size()), [&](Span<const Index> part) {
-      const Index from = part.data - moves.row.data(), to = from + part.size;
-      policy_.add_blocks({{part.begin(), part.end()},
-                          {moves.now.begin() + from * w_, moves.now.begin() + to * w_},
-                          {moves.old.begin() + from * w_, moves.old.begin() + to * w_}},
-                         span(which), F.data());
-    });
-    return lost_ ? std::vector<double>() : F;
+    return scores_.at(moves, which);
   }
 
   // From a feasible point, with these active rows; none: all of them, as far as they are not held at bounds.
@@ -84,7 +69,7 @@ class WorkingSets {
   Solution run(std::vector<double> start, std::vector<Index> active, Index n_iter) {
     out_.n_iter = n_iter;
     begin(std::move(start), std::move(active));
-    for (Index round = 0; !lost_; ++round) {
+    for (Index round = 0; !scores_.lost; ++round) {
       const double violation = measure(), eps = sharper_ * policy_.tolerance();
       if (violation <= eps && active_.m == n_ && (polished_ || n_ > kPolished)) {
         if ((++n_weighed_ > kWeighed || !weigh(eps)) && !sharpen()) break;
@@ -94,7 +79,7 @@ class WorkingSets {
         widen();
         continue;
       }
-      watch_.keep(value_seconds_ * double(n_owed_) * double(n_ - active_.m));
+      watch_.keep(scores_.seconds(double(scores_.n_owed), double(n_ - active_.m)));
       if (halted(violation) || stalled(violation)) break;
       if (active_.m > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
       choose();
@@ -112,56 +97,34 @@ class WorkingSets {
   static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
   static constexpr Index kPolished = 256;  // up to this size, a solved problem is refined to rounding error
   static constexpr double kPolishedTol = 1e-12;
-  static constexpr double kCheap =
-      100;  // a value of fewer multiply-adds is computed faster than memory is allocated for it
-  static constexpr double kPatience = 2e10;  // multiply-adds that a stop may still cost, well under a second
   static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
-  static constexpr Index kLeft = 4000000;    // scores that are left for the next solve
   static constexpr int kWeighed = 10;        // times that recomputed scores may call for more steps
 
   // --- the start ---
 
   void begin(std::vector<double> start, std::vector<Index> active) {
     out_.alpha = std::move(start);
-    lost_ = false;
+    scores_.lost = false;
     const bool cold = is_zero(out_.alpha);
     if (!active.empty()) {  // the scores of the others are computed when these are solved, once
-      const std::vector<Index> used = changed_rows();
-      n_owed_ = static_cast<Index>(used.size());
-      add_scores(used, active);
+      scores_.begin_with(active, watch_);
       activate(std::move(active));
-      std::fill(out_.gradient.begin(), out_.gradient.end(), 0.0);  // as `reference_` says
-      std::fill(seen_.begin(), seen_.end(), 0);
+      scores_.forget();
       stage_tol_ = kFirstTol;
       return;
     }
     if (!cold) {
-      from_last();
-      refresh(everything(n_));
+      scores_.from_last();
+      scores_.refresh(everything(n_), watch_);
     }
     objective_ = policy_.objective(out_.alpha, out_.gradient);
     watch_.reserve(2);
-    if (n_ <= 2 * RowStore<T>::kSample || cold || lost_)
+    if (n_ <= 2 * RowStore<T>::kSample || cold || scores_.lost)
       activate(everything(n_));
     else
       look_at_all(std::vector<char>(n_, 0), RowStore<T>::kSample);
-  }
-
-  // An earlier solve may have left a point with its scores that is nearer than zero.
-  void from_last() {
-    RowCache<T>& last = rows_.all();
-    if (last.point.size() != out_.alpha.size()) return;
-    Index from_zero = 0, from_there = 0;
-    for (std::size_t j = 0; j < out_.alpha.size(); ++j)
-      from_zero += out_.alpha[j] != 0, from_there += out_.alpha[j] != last.point[j];
-    if (2 * from_there < from_zero) reference_ = last.point, out_.gradient = last.scores;
-  }
-  void leave_for_next() {
-    const Index size = n_ * w_;
-    if (n_ > 2 * RowStore<T>::kSample && size <= kLeft)
-      rows_.all().point = out_.alpha, rows_.all().scores = out_.gradient;
   }
 
   static bool is_zero(const std::vector<double>& v) {
@@ -170,17 +133,16 @@ class WorkingSets {
 
   // --- the active set: rows in increasing order, with their own compact copies ---
 
-  // Between two refreshes the scores of the solution belong to `reference_`; only those of the active rows follow every step.
   void activate(std::vector<Index> active) {
     active_.take(std::move(active), n_, out_.alpha, out_.gradient);
     rows_.activate(active_.rows);
-    spent_.assign(n_, 0);
+    local_.start_over();
     set_up();
   }
 
   void set_up() {
     policy_.set_up(active_.rows, active_.A.data());
-    set_positions_.clear(), recent_.clear(), loaded_.clear();
+    set_positions_.clear(), recent_.clear(), local_.forget();
   }
 
   // The active problem is solved: the exact scores of all others, and the next active set.
@@ -189,7 +151,7 @@ class WorkingSets {
     for (Index i : active_.rows) was_active[i] = 1;
     const Index most = std::max(active_.m, RowStore<T>::kSample);
     active_.store_scores(n_, out_.gradient);
-    refresh(the_rest(active_.rows, n_));
+    scores_.refresh(the_rest(active_.rows, n_), watch_);
     if (++n_stages_ == 1) objective_ = policy_.objective(out_.alpha, out_.gradient);
     look_at_all(was_active, most);
   }
@@ -216,71 +178,6 @@ class WorkingSets {
     return true;
   }
 
-  std::vector<Index> changed_rows() const {
-    std::vector<char> differs(n_, 0);
-    for (Index c = 0; c < w_; ++c)
-      for (Index i = 0; i < n_; ++i) differs[i] |= out_.alpha[c * n_ + i] != reference_[c * n_ + i];
-    std::vector<Index> changed;
-    for (Index i = 0; i < n_; ++i)
-      if (differs[i]) changed.push_back(i);
-    return changed;
-  }
-
-  // The scores of the given rows follow the change since `reference_`; those left out are up to date already.
-  void refresh(const std::vector<Index>& which) {
-    add_scores(changed_rows(), which);
-    reference_ = out_.alpha;
-    n_owed_ = 0;
-  }
-
-  // Where there is room, the kernel rows of what changed are kept over all columns: they are needed again at the end of the
-  // next stage.
-  void add_scores(const std::vector<Index>& changed, const std::vector<Index>& which) {
-    if (changed.empty() || which.empty()) return;
-    const Split split = by_use(changed, changed, rows_.all(), seen_);
-    const Index w = static_cast<Index>(which.size());
-    const std::vector<Index> columns = everything(n_);
-    const double begun = watch_.left();
-    std::vector<double> total(split.row.empty() ? 0 : n_ * w_, 0.0), sum(w * w_, 0.0);
-    in_parts(split.row, n_, [&](Span<const Index> part) {
-      rows_.all().fetch(part, fetched_);
-      policy_.add_rows(fetched_, moves_of(part), span(columns), total.data());
-    });
-    in_parts(split.first, w,
-             [&](Span<const Index> part) { policy_.add_blocks(moves_of(part), span(which), sum.data()); });
-    for (Index c = 0; c < w_; ++c)
-      for (Index k = 0; k < w; ++k)
-        out_.gradient[c * n_ + which[k]] += (total.empty() ? 0 : total[c * n_ + which[k]]) + sum[c * w + k];
-    if (std::isfinite(begun)) value_seconds_ = (begun - watch_.left()) / (double(changed.size()) * double(w));
-  }
-
-  // Since the last refresh.
-  Moves moves_of(Span<const Index> part) const {
-    Moves moves;
-    for (Index i : part) {
-      moves.row.push_back(i);
-      for (Index c = 0; c < w_; ++c) {
-        moves.now.push_back(out_.alpha[c * n_ + i]);
-        moves.old.push_back(reference_[c * n_ + i]);
-      }
-    }
-    return moves;
-  }
-
-  // work(rows) for a few rows at a time, with polls in between; after a stop the scores are lost.
-  template <class Work>
-  void in_parts(const std::vector<Index>& rows, Index width, const Work& work) {
-    const Index n = static_cast<Index>(rows.size());
-    const Index part = std::max<Index>(RowStore<T>::kLeastRows,
-                                       static_cast<Index>(kPatience / (double(width + 1) * (K_.cost() + double(w_)))));
-    for (Index from = 0; from < n && !lost_; from += part) {
-      if (from > 0 && halted(std::nan("")))
-        lost_ = true;
-      else
-        work(span(rows).sub(from, std::min(from + part, n)));
-    }
-  }
-
   // --- optimality ---
 
   double measure() {
@@ -302,8 +199,8 @@ class WorkingSets {
   // The working set: half of it the largest keys, the other half from the last set, newest first. Steps on some rows upset
   // others that are like them; in one set they settle together, else they take turns round by round.
   void choose() {
-    const Index quick =
-        std::max<Index>(RowStore<T>::kLeastRows, static_cast<Index>(kPatience / (double(active_.m) * K_.cost())));
+    const Index quick = std::max<Index>(
+        RowStore<T>::kLeastRows, static_cast<Index>(LateScores<Policy>::kPatience / (double(active_.m) * K_.cost())));
     const Index fair = std::max(kLanes, static_cast<Index>(10 * std::sqrt(double(active_.m))) / kLanes * kLanes);
     const Index size =
         active_.m <= kWhole && rows_.active().capacity() >= active_.m
@@ -332,51 +229,11 @@ class WorkingSets {
     std::sort(set_positions_.begin(), set_positions_.end());
   }
 
-  // K between the rows of the working set: from kernel rows that are kept, by symmetry from their columns, the rest computed.
-  // A row for which as many values have been computed as a whole kernel row has gets one that is kept.
-  void local_kernel(const std::vector<Index>& at) {
-    if (Policy::kKeepsSquare && at == loaded_) return;
-    const Index q = static_cast<Index>(at.size());
-    const auto [Q, ld] = policy_.square(q);
-    std::vector<Index> due;
-    for (Index k : at)
-      if (spent_[active_.rows[k]] >= active_.m && !rows_.active().kept(k)) due.push_back(k);
-    if (2 * static_cast<Index>(due.size()) <= rows_.active().capacity()) rows_.active().fetch(span(due), fetched_);
-    std::vector<Index> missing, data;
-    for (Index r = 0; r < q; ++r)
-      if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(data_[active_.rows[at[r]]]);
-    const Index h = static_cast<Index>(missing.size());
-    if (h == q) {
-      K_.gram(span(data), Q, ld, team_);
-    } else if (h > 0) {
-      if (block_.size() < static_cast<std::size_t>(h * h)) block_.resize(static_cast<std::size_t>(h * h));
-      K_.gram(span(data), block_.data(), h, team_);
-      for (Index a = 0; a < h; ++a)
-        for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block_[a * h + b];
-    }
-    for (Index r : missing) spent_[active_.rows[at[r]]] += h;
-    auto fill = [&, Q = Q, ld = ld](Index r) {
-      std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
-      const T* row = rows_.active().kept(at[r]);
-      if (!row) return;
-      for (Index c = 0; c < q; ++c) Q[r * ld + c] = row[at[c]];
-      for (Index b : missing) Q[b * ld + r] = row[at[b]];
-    };
-    constexpr Index few = 64;
-    if (q < 4 * few)
-      for (Index r = 0; r < q; ++r) fill(r);
-    else
-      team_.run((q + few - 1) / few, [&](Index task) {
-        for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) fill(r);
-      });
-    loaded_ = at;
-  }
-
   void advance(double target) {
     const std::vector<Index>& at = set_positions_;
     const Index q = static_cast<Index>(at.size());
     if (q == active_.m) rows_.active().fetch(span(at), fetched_);
-    local_kernel(at);
+    local_.load(policy_, at, active_.rows);
     policy_.load(at, active_.F.data(), active_.A.data());
     // Polishing takes little more than as many steps as the solution did.
     const Index budget = std::min<Index>(set_.max_iter - out_.n_iter,
@@ -387,7 +244,7 @@ class WorkingSets {
     wanted_ = n_moved > 0 && 8 * n_moved < q ? std::max(kLeast, q / 2) : kBlock;
     const std::vector<Index> free = policy_.together(active_.F.data(), active_.A.data(), steps, q);
     if (free.empty()) return;
-    local_kernel(free);
+    local_.load(policy_, free, active_.rows);
     policy_.load(free, active_.F.data(), active_.A.data());
     out_.n_iter += policy_.descend(target, [&] { return stop(target); });
     move(free);
@@ -407,8 +264,8 @@ class WorkingSets {
       moved.push_back(at[r]);
       moves.row.push_back(i);
       bool owed = true;
-      for (Index c = 0; c < w_; ++c) owed &= active_.A[c * active_.m + at[r]] == reference_[c * n_ + i];
-      n_owed_ += owed;
+      for (Index c = 0; c < w_; ++c) owed &= active_.A[c * active_.m + at[r]] == scores_.reference[c * n_ + i];
+      scores_.n_owed += owed;
       for (Index c = 0; c < w_; ++c) {
         moves.old.push_back(std::exchange(active_.A[c * active_.m + at[r]], policy_.value(r, c)));
         moves.now.push_back(policy_.value(r, c));
@@ -432,40 +289,16 @@ class WorkingSets {
 
   // Adds the change of the rows at the positions `moved` to the active scores.
   void follow(const std::vector<Index>& moved, const Moves& moves) {
-    const Split split = by_use(moved, moves.row, rows_.active(), used_);
+    const Split split = by_use(moved, moves.row, rows_.active(), scores_.cheap(), used_);
     Moves part[2];  // whose kernel rows are computed on the way, and kept
     for (std::size_t j = 0, k = 0; j < moved.size(); ++j) {
       const bool keep = k < split.row.size() && split.row[k] == moves.row[j];
       k += keep;
-      part[keep].row.push_back(moves.row[j]);
-      for (Index c = 0; c < w_; ++c) {
-        part[keep].now.push_back(moves.now[j * w_ + c]);
-        part[keep].old.push_back(moves.old[j * w_ + c]);
-      }
+      part[keep].add(moves, j, w_);
     }
     rows_.active().fetch(span(split.at), fetched_);
     policy_.add_rows(fetched_, part[1], span(active_.rows), active_.F.data());
     if (!part[0].row.empty()) policy_.add_blocks(part[0], span(active_.rows), active_.F.data());
-  }
-
-  // Changed rows whose kernel rows should be kept (with their positions in the cache), and those that come for the first time.
-  // Where a value is cheap, a kernel row is kept only from its second use on: many rows go to their bounds and stay there.
-  // Where there is no room for all that should be kept, none is.
-  struct Split {
-    std::vector<Index> at, row, first;
-  };
-  Split by_use(const std::vector<Index>& at, const std::vector<Index>& row, const RowCache<T>& rows,
-               std::vector<char>& used) const {
-    Split split;
-    for (std::size_t r = 0; r < at.size(); ++r) {
-      const Index i = row[r];
-      const bool keep = rows.kept(at[r]) || used[i] || set_.keeps_rows || K_.cost() > kCheap;
-      used[i] = 1;
-      if (keep) split.at.push_back(at[r]);
-      (keep ? split.row : split.first).push_back(i);
-    }
-    if (static_cast<Index>(split.at.size()) > rows.capacity()) return {{}, {}, row};
-    return split;
   }
 
   // The approximate error of a score from rounded kernel values.
@@ -481,10 +314,11 @@ class WorkingSets {
   // Whether the scores were recomputed from weights: a linear kernel whose rounding shows. Once after each move.
   bool weigh(double eps) {
     const double work = double(w_ + 1) * double(n_) * K_.cost();
-    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * kPatience || rounding() <= kSeen * eps)
+    if (K_.kernel().kind != KernelKind::linear || weighed_ || work > 0.1 * LateScores<Policy>::kPatience ||
+        rounding() <= kSeen * eps)
       return false;
     policy_.weigh(out_.alpha, out_.gradient);
-    reference_ = out_.alpha;
+    scores_.settle();
     activate(everything(n_));
     return weighed_ = true;
   }
@@ -493,7 +327,7 @@ class WorkingSets {
   bool sharpen() {
     if (polished_ || sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
     active_.store_scores(n_, out_.gradient);
-    reference_ = out_.alpha, n_owed_ = 0;  // all rows are active here
+    scores_.settle();  // all rows are active here
     Solution now = out_;
     policy_.finish(now);
     if (!(relative_gap(now.primal, now.dual) > set_.gap) || rounding() > 0.1 * sharper_ * policy_.tolerance())
@@ -507,11 +341,12 @@ class WorkingSets {
   // The scores of every row, if there is time for them, and what the point proves; else nothing is claimed.
   void finish() {
     active_.store_scores(n_, out_.gradient);
-    if (active_.m < n_ && !lost_) {
-      const double rows = double(changed_rows().size()), others = double(n_ - active_.m);
-      lost_ = rows * others * K_.cost() > kPatience && value_seconds_ * rows * others > std::max(watch_.left(), 0.0);
+    if (active_.m < n_ && !scores_.lost) {
+      const double rows = double(scores_.changed().size()), others = double(n_ - active_.m);
+      scores_.lost = rows * others * K_.cost() > LateScores<Policy>::kPatience &&
+                     scores_.seconds(rows, others) > std::max(watch_.left(), 0.0);
     }
-    if (lost_) {
+    if (scores_.lost) {
       out_.violation = out_.primal = std::numeric_limits<double>::infinity();
       out_.dual = -out_.primal;
       out_.exact = false;
@@ -519,7 +354,7 @@ class WorkingSets {
       return;
     }
     if (active_.m < n_) {
-      refresh(the_rest(active_.rows, n_));
+      scores_.refresh(the_rest(active_.rows, n_), watch_);
       activate(everything(n_));
     }
     measure();
@@ -530,33 +365,28 @@ class WorkingSets {
     // If only the refinement was cut short, the point is still a solution.
     if (sharper_ < 1 && out_.violation <= eps && out_.status != Status::interrupted) out_.status = Status::solved;
     if (out_.status == Status::solved && out_.violation > eps) out_.status = Status::stalled;
-    leave_for_next();
+    scores_.leave_for_next();
     policy_.finish(out_);
   }
 
   Policy& policy_;
   const KernelBlocks<T>& K_;
-  Span<const Index> data_;
   RowStore<T> rows_;
   const Settings& set_;
-  Team& team_;
   const Index n_, w_;
   Watch watch_;
   double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
-  double value_seconds_ = 0;            // of one score of one changed row, where time is limited
-  Index n_owed_ = 0;                    // rows whose change only the active ones have seen
   int n_weighed_ = 0, n_stages_ = 0;
-  bool polished_ = false, weighed_ = false, lost_ = false;  // lost: stopped while the scores were computed
-  Solution out_;                                            // the kernel's part of the scores in `gradient`
-  std::vector<double> reference_;
-  std::vector<char> used_, seen_;  // whose row was needed before, over the active and over all columns
+  bool polished_ = false, weighed_ = false;
+  Solution out_;  // the kernel's part of the scores in `gradient`
+  LateScores<Policy> scores_;
+  LocalKernel<T> local_;
+  std::vector<char> used_;  // whose kernel row was needed before, over the active columns
   ActiveSet active_;
-  std::vector<Index> set_positions_, recent_, loaded_;  // loaded_: whose kernel values the policy has
-  std::vector<Index> spent_;  // values computed for a row in working sets, since the active set was chosen
-  double sharper_ = 1;        // multiplies the tolerance
-  double stage_tol_ = 0;      // violation at which an active set is solved well enough
+  std::vector<Index> set_positions_, recent_;
+  double sharper_ = 1;    // multiplies the tolerance
+  double stage_tol_ = 0;  // violation at which an active set is solved well enough
   std::vector<const T*> fetched_;
-  std::vector<T> block_;   // kernel values between rows of a working set that are not kept
   Index wanted_ = kBlock;  // rows of the next working set, at most
 };
 

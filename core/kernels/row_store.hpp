@@ -50,6 +50,7 @@ class RowStore {
     return *all_;
   }
 
+  Index size() const { return rows_.size; }
   RowCache<T>& active() { return over_all_ ? *all_ : *some_; }
   bool over_all() const { return over_all_; }
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from . import kernels
 from .files.records import NAMES, stored
 from .fitting.checks import check_priors
-from .fitting.examples import table_of
+from .fitting.examples import training_set
 from .fitting.frame import Frame
 from .fitting.parameters import (
     KERNEL,
@@ -281,28 +281,28 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         """
         begin = time.perf_counter()
         intercept, machine = self._check(), MACHINES[self.machine]
-        table = table_of(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
-        X, rows, T = table.X, table.rows, len(table.classes)
+        given = training_set(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
+        X, rows, T = given.X, given.rows, len(given.classes)
         n_threads, memory = fit_resources(self, X)
         priors = check_priors(self.priors, intercept, T)
-        gamma = self._gamma(X, table.sample_weight)
+        gamma = self._gamma(X, given.sample_weight)
         start = self._last_dual(rows, X.shape[0], T) if self.warm_start else None
-        announce(table, kernels.kind(self.kernel), n_threads, memory, self.verbose)
-        examples = table.examples(kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X))
+        announce(given, kernels.kind(self.kernel), n_threads, memory, self.verbose)
+        examples = given.examples(kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X))
         kernels.check_values(X, rows, examples.kernel)
         f = Formulation(machine, self.loss, float(self.C), intercept, self.nu, priors, self.solver)
-        with Frame(self, begin, table.data) as frame:
-            solution = solve(f, examples, frame.limits(n_threads, memory), start, table.plain)
+        with Frame(self, begin, given.data) as frame:
+            solution = solve(f, examples, frame.limits(n_threads, memory), start, given.plain)
             kernels.check_solution(self.kernel, solution.alpha, solution.intercept)
-            self.classes_, self.gamma_, self.shape_fit_ = table.classes, gamma, X.shape
-            self._set_report(solution, table.y, table.weight)
-            self._set_prototypes(X, rows, table.y, solution)
+            self.classes_, self.gamma_, self.shape_fit_ = given.classes, gamma, X.shape
+            self._set_report(solution, given.y, given.weight)
+            self._set_prototypes(X, rows, given.y, solution)
             examples = replace(examples, kernel=f.kernel(examples.kernel))
             if self.status_ != "no_margin" and not solution.centered:
-                claim_less(self, joint_error(self, examples, solution, self._box(table.weight)))
+                claim_less(self, joint_error(self, examples, solution, self._box(given.weight)))
             frame.indefinite = kernels.indefinite(X, rows, examples.kernel, zero_sums=intercept == "exact")
             frame.interrupted = solution.signalled
-            frame.remark = None if machine.margins else self._overlap(X, rows, table.y)
+            frame.remark = None if machine.margins else self._overlap(X, rows, given.y)
         return self
 
     def _check(self) -> str:

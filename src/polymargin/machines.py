@@ -46,13 +46,13 @@ class Margins:
 
     ``reference``: "own" is f_y, "mean" the mean score of all classes (so that they sum to zero), "none" is 0.
     ``own_target(T)``: the margin of f_y over the reference; None: there is no such margin.
-    ``largest``: the loss of a row is its largest slack (a cap on the sum of its variables), not the sum of all.
+    ``capped``: the loss of a row is its largest slack, not the sum of all; its variables then have a sum of at most c.
     ``square``: the squared hinge is C square xi^2.
     """
 
     reference: str
     own_target: Callable[[int], float] | None = None
-    largest: bool = False
+    capped: bool = False
     square: float = 0.5
 
 
@@ -106,13 +106,13 @@ MACHINES = {
         solvers=("auto", *KESLER_SOLVERS),
     ),
     # The same with the largest slack only (Crammer and Singer 2001).
-    "crammer-singer": Machine(margins=Margins("own", largest=True), intercepts=SERVES),
+    "crammer-singer": Machine(margins=Margins("own", capped=True), intercepts=SERVES),
     # Scores that sum to zero, the other classes at -1 or below (Lee, Lin and Wahba 2004), or the worst of them.
     "llw": Machine(margins=Margins("mean")),
-    "adm": Machine(margins=Margins("mean", largest=True)),
+    "adm": Machine(margins=Margins("mean", capped=True)),
     # The own class at 1 or above as well (Dogan, Glasmachers and Igel 2016), or at T - 1 (Liu and Yuan 2011).
     "ats": Machine(margins=Margins("mean", own_target=lambda T: 1.0)),
-    "atm": Machine(margins=Margins("mean", own_target=lambda T: 1.0, largest=True)),
+    "atm": Machine(margins=Margins("mean", own_target=lambda T: 1.0, capped=True)),
     "reinforced": Machine(margins=Margins("mean", own_target=lambda T: T - 1.0)),
     # Each class against the rest, T machines that share their kernel rows.
     "ovr": Machine(

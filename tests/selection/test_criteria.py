@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from data_sets import blobs, iris, wine
 from oracles import rbf
 
-from polymargin.selection.criteria import Criterion, Form
+from polymargin.selection.criteria import Criterion, CriterionForm
 from polymargin.selection.distances import squared_distances
 
 # The project's list of oracles 12 and 13 (C = 1, gamma = 1 / (2 d)): value, gradient by ln C and ln gamma.
@@ -23,7 +23,7 @@ LISTED = {
 
 def make(X, y, criterion="I", ellipsoidal=False, weight=None, costs=None, tol=1e-7, n_threads=2):
     weight = np.ones(len(y)) if weight is None else weight
-    return Criterion(X, y, weight, Form(criterion, ellipsoidal, costs, tol), n_threads)
+    return Criterion(X, y, weight, CriterionForm(criterion, ellipsoidal, costs, tol), n_threads)
 
 
 def conic_margin(K, sign, ridge):

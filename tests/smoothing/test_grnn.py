@@ -92,7 +92,7 @@ def test_formats_and_blocks_agree(rows, monkeypatch):
     np.testing.assert_allclose(
         GRNNRegressor(1.0).fit(X.astype("f"), z).predict(Z.astype("f")), want, rtol=1e-4, atol=1e-5
     )
-    monkeypatch.setattr("polymargin.smoothing.grnn.BLOCK", 8 * 60 * 4)
+    monkeypatch.setattr("polymargin.smoothing.grnn.DISTANCE_BYTES", 8 * 60 * 4)
     np.testing.assert_allclose(GRNNRegressor(1.0, n_jobs=1).fit(X, z).predict(Z), want, rtol=1e-12)
     monkeypatch.setattr("polymargin.smoothing.grnn.LARGE", 1)
     np.testing.assert_allclose(GRNNRegressor(1.0).fit(X, z).predict(Z), want, rtol=1e-4, atol=1e-5)

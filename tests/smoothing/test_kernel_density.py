@@ -71,7 +71,7 @@ def test_a_constant_feature_and_blocks(data, monkeypatch):
     model = KernelDensityNB().fit(X, y)
     score = model.predict_joint_log_proba(Z)
     assert np.all(np.isfinite(score))
-    monkeypatch.setattr("polymargin.smoothing.kernel_density.BLOCK", 7)
+    monkeypatch.setattr("polymargin.smoothing.kernel_density.VALUES_AT_ONCE", 7)
     assert np.allclose(model.predict_joint_log_proba(Z), score)
 
 

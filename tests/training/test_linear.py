@@ -135,13 +135,13 @@ def test_a_stall_within_the_tolerance_is_a_solution():
     X, y = blobs([8] * 5, 3, seed=4, spread=0.8)
     for seed in (305, 306, 307):
         target, u = drawn_targets(np.random.default_rng(seed), 5, 40)
-        losses = linear.Losses(u, np.zeros(40), False, False, target)
+        losses = linear.LinearLosses(u, np.zeros(40), False, False, target)
         out = linear.solve(losses, Examples(X, np.arange(40), y, 5, u, {}), Limits(tol=1e-8, max_iter=10**6))
         assert (out.status == "solved") == (out.kkt_violation <= 1e-8)
 
 
 @every_intercept
-@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("capped", [True, False])
 def test_targets(largest, intercept, rng):
     """A margin for each pair of classes: margin rescaling of structured machines.
 
@@ -150,7 +150,7 @@ def test_targets(largest, intercept, rng):
     T, n = 5, 40
     X, y = blobs([8] * T, 3, seed=4, spread=0.8)
     target, u = drawn_targets(rng, T, n)
-    losses = linear.Losses(u, np.zeros(n), largest, intercept == "regularized", target)
+    losses = linear.LinearLosses(u, np.zeros(n), largest, intercept == "regularized", target)
     out = linear.solve(losses, Examples(X, np.arange(n), y, T, u, {}), Limits(tol=1e-5, max_iter=10**6))
     E, W, b = np.eye(T)[y], cp.Variable((T, 3)), cp.Variable(T)
     F = X @ W.T + (np.ones((n, 1)) @ cp.reshape(b, (1, T), order="C") if intercept == "regularized" else 0)
@@ -319,7 +319,7 @@ def test_memory(documents):
 def test_refusals():
     X, y = blobs([5, 5], 2, seed=0)
     some, limits = Examples(X, np.arange(10), y, 2, np.ones(10), {}), Limits(tol=1e-3, max_iter=10)
-    losses = linear.Losses(np.ones(10), np.zeros(10), largest=True, intercept=False)
+    losses = linear.LinearLosses(np.ones(10), np.zeros(10), capped=True, intercept=False)
     with pytest.raises(ValueError, match="one entry per pair of classes"):
         linear.solve(replace(losses, target=np.ones(3)), some, limits)
     with pytest.raises(ValueError, match="one row per example"):

@@ -299,7 +299,7 @@ def test_what_rounds_to_its_bound_still_moves(machine):
     order = np.argsort(y, kind="stable")
     core = _core.MarginSolver(
         as_data(X), Kernel("rbf", 0.4).record(X, X), order, y[order], 5, row.reference,
-        0.0 if row.own_target is None else row.own_target(5), row.largest, "float32", 1e8, 1,
+        0.0 if row.own_target is None else row.own_target(5), row.capped, "float32", 1e8, 1,
     )  # fmt: skip
     own = np.arange(5)[:, None] == y[order]
     at_bound = np.where(own, 0.0 if row.own_target is None else C, -C)

@@ -47,7 +47,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReadTable:
     """A table that was read: an array of floats (NaN: empty; dates in seconds) or Words per column, None if unused."""
 
     plan: list[Column]
@@ -58,14 +58,14 @@ class Table:
     def __len__(self) -> int:
         return next(len(c) for c in self.columns if c is not None)
 
-    def __getitem__(self, rows: Any) -> Table:
-        return Table(self.plan, [None if c is None else c[rows] for c in self.columns], self.named, self.missing)
+    def __getitem__(self, rows: Any) -> ReadTable:
+        return ReadTable(self.plan, [None if c is None else c[rows] for c in self.columns], self.named, self.missing)
 
 
-def read(table: Any, plan: list[Column], named: bool = False, missing: Any = ()) -> Table:
+def read(table: Any, plan: list[Column], named: bool = False, missing: Any = ()) -> ReadTable:
     """The cells of a table as its plan says."""
     columns = [_read(column, cells) for column, cells in zip(plan, cells_of(table), strict=True)]
-    return Table(plan, columns, named, np.asarray(missing))
+    return ReadTable(plan, columns, named, np.asarray(missing))
 
 
 def _read(column: Column, cells: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .cells import Words
-from .columns import DAY, MONTHS, WEEKDAYS, Column, Table, calendar, words_in
+from .columns import DAY, MONTHS, WEEKDAYS, Column, ReadTable, calendar, words_in
 
 
 def number_names(plan: list[Column]) -> list[str]:
@@ -19,7 +19,7 @@ def number_names(plan: list[Column]) -> list[str]:
     return names
 
 
-def numbers(table: Table) -> np.ndarray:
+def numbers(table: ReadTable) -> np.ndarray:
     """Numbers, days of dates and their hours; NaN where a cell is empty."""
     found = []
     for column, values in zip(table.plan, table.columns, strict=True):

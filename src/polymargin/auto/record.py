@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..files.dialects import DATE_FORMATS, NUMBER_FORMATS
-from ..files.kinds import FiniteArray, Labels, Strings, Words
+from ..files.kinds import FiniteArray, Labels, Strings, WordList
 from ..files.records import COUNT, FINITE, INPUT, NOT_NEGATIVE, ROOT, Fitted
 from ..fitting.parameters import NONE, POSITIVE, Kind
 from .columns import COMPACT, LEFT_OUT
@@ -16,8 +16,8 @@ from .features import number_names
 ENCODER = {
     **INPUT,
     "missing_": (FiniteArray(("d",), ("int64",), least=0),),
-    **dict.fromkeys(("kinds_", "reasons_", "formats_"), (Words(),)),
-    "words_": (Words(arrays=True),),
+    **dict.fromkeys(("kinds_", "reasons_", "formats_"), (WordList(),)),
+    "words_": (WordList(arrays=True),),
     "rest_": (FiniteArray(("P",), ("bool",)),),
     **dict.fromkeys(("median_", "mean_"), (FiniteArray(("N",)),)),
     "scale_": (FiniteArray(("N",), least=ROOT),),
@@ -31,7 +31,7 @@ AUTO = {
     "best_params_": (Kind("a dict", (dict,)),),
     "cv_score_": (NONE, FINITE),
     **{"temperature_": (POSITIVE,), "evidence_weight_": (NOT_NEGATIVE,), "margins_": (FiniteArray(("M",)),)},
-    "explain_choices_": (Words(),),
+    "explain_choices_": (WordList(),),
     "announced_seconds_": (NONE, NOT_NEGATIVE),
     "feature_names_out_": (Strings("F"),),
     **{"fit_seconds_": (NOT_NEGATIVE,), "peak_memory_": (COUNT,)},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .cells import Words
-from .columns import Table
+from .columns import ReadTable
 
 TINY = 2  # rows of a class that cannot be both learned and tested
 UNEVEN = 0.9  # share of the largest class from which accuracy says little
@@ -36,7 +36,7 @@ def on_classes(index: np.ndarray, classes: np.ndarray) -> list[str]:
 
 def on_groups(X: Any, index: np.ndarray, classes: np.ndarray) -> list[str]:
     """Columns whose values bind rows of one class together: folds that share them are easier than new rows."""
-    if not isinstance(X, Table):
+    if not isinstance(X, ReadTable):
         return []
     said, n = [], len(index)
     for column, values in zip(X.plan, X.columns, strict=True):

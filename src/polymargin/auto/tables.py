@@ -20,7 +20,7 @@ from ..fitting.checks import canonical
 from ..fitting.parameters import NONE, Kind, Name, Number, check_parameters
 from ..fitting.state import whole
 from .cells import frame, is_table
-from .columns import LEFT_OUT, Column, Table, plan, read
+from .columns import LEFT_OUT, Column, ReadTable, plan, read
 from .features import flag_names, flags, number_names, numbers
 from .record import ENCODER, check_encoder
 
@@ -111,7 +111,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             self.median_ = self.mean_ = np.zeros(X.shape[1])
             self.scale_ = self._scale(np.abs(X).max(axis=0).toarray().ravel() ** 2)
             return self
-        values = numbers(X) if isinstance(X, Table) else X
+        values = numbers(X) if isinstance(X, ReadTable) else X
         empty = np.isnan(values)
         self.gaps_ = np.flatnonzero(empty.any(axis=0))
         self.median_ = np.zeros(values.shape[1])
@@ -123,13 +123,13 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def _keep_plan(self, X: Any) -> None:
-        plan = X.plan if isinstance(X, Table) else []
+        plan = X.plan if isinstance(X, ReadTable) else []
         self.kinds_ = [column.used_as for column in plan]
         self.reasons_ = [column.reason for column in plan]
         self.formats_ = [column.format for column in plan]
         self.words_ = [column.words for column in plan]
         self.rest_ = np.array([column.rest for column in plan], dtype=bool)
-        if isinstance(X, Table):
+        if isinstance(X, ReadTable):
             self.missing_ = X.missing
             self.n_features_in_ = len(plan)
             if X.named:
@@ -203,12 +203,12 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         X = _checked(self, X, reset=False)
         if sp.issparse(X):
             return canonical(sp.csr_array(X.multiply(1 / self.scale_)))
-        if not isinstance(X, Table) and self.kinds_:
+        if not isinstance(X, ReadTable) and self.kinds_:
             X = read(X, self._plan())
-        values = numbers(X) if isinstance(X, Table) else X
+        values = numbers(X) if isinstance(X, ReadTable) else X
         empty = np.isnan(values)
         parts = [(np.where(empty, self.median_, values) - self.mean_) / self.scale_, empty[:, self.gaps_]]
-        if isinstance(X, Table):
+        if isinstance(X, ReadTable):
             parts += [flags(c, v) for c, v in zip(X.plan, X.columns, strict=True) if len(c.words)]
         return np.hstack(parts).astype(np.float64)
 
@@ -250,7 +250,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def planned(X: Any, wishes: Any = None, most: int = 50) -> Table:
+def planned(X: Any, wishes: Any = None, most: int = 50) -> ReadTable:
     """A table with the plan for its columns, read."""
     named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
     names = [str(name) for name in X.columns] if named else [f"x{j}" for j in range(X.shape[1])]
@@ -277,7 +277,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def _checked(encoder: ColumnEncoder, X: Any, *, reset: bool) -> Any:
     """A table as it is, or a matrix as float64 or CSR; only finite numbers and gaps."""
-    if isinstance(X, Table):
+    if isinstance(X, ReadTable):
         return X
     X = checked_table(encoder, X, reset=reset)
     if is_table(X):

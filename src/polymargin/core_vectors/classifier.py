@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from .. import kernels
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_rows, check_sample_weight
-from ..fitting.examples import Examples, table_of
+from ..fitting.examples import Examples, training_set
 from ..fitting.frame import Frame
 from ..fitting.labels import check_labels, index_among
 from ..fitting.progress import with_callbacks
@@ -244,21 +244,21 @@ class CoreVectorSVC(CoreModel):
             if isinstance(X, Iterator):
                 return self._fit_once(X)
             return self._fit_source(begin, stream, stream.facts(), stream.names)
-        table = table_of(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
-        rows, n = table.rows, table.X.shape[0]
-        gamma = self._gamma(table.X, table.sample_weight)
-        X = self._unit(table.X)
-        self.classes_, self.gamma_, self.shape_fit_ = table.classes, gamma, X.shape
-        examples = table.examples({}, X)
-        with Frame(self, begin, table.data, ADVICE) as frame:
+        given = training_set(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
+        rows, n = given.rows, given.X.shape[0]
+        gamma = self._gamma(given.X, given.sample_weight)
+        X = self._unit(given.X)
+        self.classes_, self.gamma_, self.shape_fit_ = given.classes, gamma, X.shape
+        examples = given.examples({}, X)
+        with Frame(self, begin, given.data, ADVICE) as frame:
             limits = core_limits(self, frame, epsilon=self.epsilon)
             if self.scheme == "pairwise":
                 fit_pairs(self, frame, examples, limits)
                 return self
-            form = self._form(len(table.classes), gamma, table.weight.sum(), X[rows[:: max(1, len(rows) // 1024)]])
+            form = self._form(len(given.classes), gamma, given.weight.sum(), X[rows[:: max(1, len(rows) // 1024)]])
             start = self._last_dual(rows, n) if self.warm_start else None
             self._set_model(frame, learn(form, examples, limits, start), rows)
-            frame.remark = self._overlap(X, rows, table.y)
+            frame.remark = self._overlap(X, rows, given.y)
         return self
 
     def _is_mapped(self, X: Any, y: Any) -> bool:

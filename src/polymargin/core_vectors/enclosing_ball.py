@@ -37,7 +37,7 @@ CONSTRAINTS = {
         Function("a callable k(X, Z) that returns shape (len(X), len(Z))"),
     ),
 }
-EXACT = 4096  # core vectors up to which the length of the center is computed anew
+EXACT_CENTER = 4096  # core vectors up to which the length of the center is computed anew
 HOW = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
 
 
@@ -189,7 +189,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
             self.support_, self.dual_coef_ = rows[model.rows.index[order]], model.alpha[order]
             self.support_vectors_ = X[self.support_]
             # In the solver's gradient kernel values are rounded beside the ridge, which may be far larger.
-            few = len(self.support_) <= EXACT
+            few = len(self.support_) <= EXACT_CENTER
             self._square = float(self.dual_coef_ @ self._projections(self.support_vectors_)) if few else model.square
             self.radius_ = float(np.sqrt(max(model.square - 2 * rho, 0.0)))
             # Rows on the sphere count as outside, and rounding must not decide about them.

@@ -23,27 +23,24 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..fitting.limits import Ended
 from ..fitting.progress import duration
 from ..training.certificates import relative_gap
-from ..training.runs import FEW
+from ..training.runs import FLOAT64_ROWS
 from .forecast import Forecast
 from .options import CoreLimits
 from .search import Draw, Form, Found, Model, Rows, Search, Source, by_class, draw, joined
 from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
-LEAST = 1e-9  # square radius of a ball, in parts of k(x, x), below which it is a point
+LEAST_RADIUS = 1e-9  # square radius of a ball, in parts of k(x, x), below which it is a point
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
-PATIENCE = 2.0  # seconds that a pass may take after an interruption
+PASS_SECONDS = 2.0  # seconds that a pass may take after an interruption
 DENSE, MANY = 1 / 8, 2000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
 FINER = 3  # passes at most that measure P of the last model exactly
-SAMPLE = 4096  # rows that speak for all where the core set would become too large
+SAMPLED_ROWS = 4096  # rows that speak for all where the core set would become too large
 GRACE = 0.5  # and beyond the time limit, if it is the first one
-
-
-class Ended(Exception):
-    """A limit was reached; the argument is the status."""
 
 
 @dataclass
@@ -119,7 +116,7 @@ class Growth:
         if self.status == "large_core":
             self.settle(source, pool[: np.count_nonzero(self.counts)], tol)
         left = self.limits.deadline + GRACE - time.monotonic()
-        allowed = {"interrupted": PATIENCE, "time_limit": left, "large_core": left}
+        allowed = {"interrupted": PASS_SECONDS, "time_limit": left, "large_core": left}
         if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
             self.last_pass(source)
         X = self.certified()[0].rows.X
@@ -183,7 +180,7 @@ class Growth:
             tol = max(tol, min(0.5, self.limits.epsilon * self.square_radius() / max(abs(self.model.dual), 1e-300)))
         linear, ridge = form.linear(w.X), form.ridge / w.weight
         order, segments = by_class(w.y, form.n_classes)
-        exact = form.widened() if len(w) <= FEW else form  # then D is known to the last digits
+        exact = form.widened() if len(w) <= FLOAT64_ROWS else form  # then D is known to the last digits
         core = exact.solver(w.X, order, segments, min(self.limits.memory, ROW_BYTES))
         out = core.solve(
             linear[order], np.full(len(w), np.inf), ridge[order], "total", False, self.alpha[order],
@@ -220,7 +217,7 @@ class Growth:
         """
         if not self.form.ball:
             return 0.5 * tol, True
-        return 0.5 * tol * max(self.model.dual if self.model else 0.0, LEAST * self.kappa), False
+        return 0.5 * tol * max(self.model.dual if self.model else 0.0, LEAST_RADIUS * self.kappa), False
 
     def add(self, rows: Rows) -> None:
         self.working = joined([self.working, rows])
@@ -277,7 +274,9 @@ class Growth:
         """The machine on a random sample and a row of every class: those far from others are mostly mislabeled."""
         before = self.model, self.working, self.alpha
         try:
-            draws = list(source.map(Draw(self.form, self.limits.seed, np.full(len(self.counts), SAMPLE / self.n))))
+            draws = list(
+                source.map(Draw(self.form, self.limits.seed, np.full(len(self.counts), SAMPLED_ROWS / self.n)))
+            )
             some = joined([first, *(rows for rows, _, _ in draws)])
             some = some[np.sort(np.unique(some.index, return_index=True)[1])]
             self.working, self.alpha = some, np.zeros(len(some))

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..files.kinds import FiniteArray, Numbers, rows_of_data
+from ..files.kinds import FiniteArray, NumberList, rows_of_data
 from ..files.records import COUNT, FINITE, INPUT, NOT_NEGATIVE, REPORT
 from ..fitting.parameters import NONE
 from ..training.pair_codes import are_all_pairs
 from ..training.record import PROTOTYPES, check_gamma, check_kernel
 from .search import Rows
 
-CORE = {"core_size_path_": (Numbers(),), "radius_": (NOT_NEGATIVE,)}
+CORE = {"core_size_path_": (NumberList(),), "radius_": (NOT_NEGATIVE,)}
 CORE_VECTORS = {
     **PROTOTYPES,
     "dual_coef_": (FiniteArray(("T", "S"), sparse=True), FiniteArray(("L", "S"))),

@@ -7,15 +7,14 @@ import numpy as np
 from .. import _core, kernels
 from ..fitting.examples import Examples
 from ..training.certificates import relative_gap
-from .growth import Growth, grow
+from .growth import FINEST, Growth, grow
 from .options import CoreLimits
 from .search import Form, Model, Rows, best_rho
 from .sources import Arrays
 
 EXACT = 1e-6  # tolerance of a small problem, in parts of the margin
-FIRST = 0.1  # of a large one; its gap is far smaller, as most of its variables are within that of their places
-ROUNDING = 0.25  # of the tolerance, that rounding of kernel values may take
-FINEST = 1e-13
+FIRST_TOL = 0.1  # of a large one; its gap is far smaller, as most of its variables are within that of their places
+ROUNDING_SHARE = 0.25  # of the tolerance, that rounding of kernel values may take
 
 
 def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
@@ -29,7 +28,7 @@ def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None 
     source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
     may_be_whole = limits.epsilon is None and limits.max_core >= len(e) and has_free_scale(form)
     fit = grow(source, form, np.bincount(e.y, minlength=form.n_classes), limits, alpha, may_be_whole)
-    return solve_whole(fit, e, alpha, FIRST) if fit.status == "dense" else fit
+    return solve_whole(fit, e, alpha, FIRST_TOL) if fit.status == "dense" else fit
 
 
 def has_free_scale(form: Form) -> bool:
@@ -77,7 +76,7 @@ def solve_whole(fit: Growth, e: Examples, alpha: np.ndarray | None, tol: float) 
                 break
             tol *= 0.01
         fit.evaluations += int(solver.evaluations)
-        coarse = fit.gap > fit.limits.tol or 4 * fit.form.error > ROUNDING * fit.limits.tol * abs(fit.model.dual)
+        coarse = fit.gap > fit.limits.tol or 4 * fit.form.error > ROUNDING_SHARE * fit.limits.tol * abs(fit.model.dual)
         if not (fit.form.error > 0 and coarse and fit.status in ("solved", "stalled")):
             break
         fit.form = fit.form.widened()

@@ -106,7 +106,7 @@ class Strings:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberList:
     """A list of numbers."""
 
     expected: str = "a list of numbers"
@@ -126,7 +126,7 @@ class Infinite:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordList:
     """A list of strings, or with `arrays` of arrays of different strings."""
 
     arrays: bool = False

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 
 from .checks import check_classes, check_rows, check_sample_weight, class_weights
 
+COPIED_ROWS = 4096  # rows of which a copy is made at a time
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -44,7 +46,7 @@ class Examples:
 
 
 @dataclass(frozen=True)
-class Table:
+class TrainingSet:
     """Checked input of `fit`: the rows with a positive weight are `rows`, and `y` are their class indices.
 
     ``plain`` are the weights that were passed, ``weight`` those times the weights of the classes.
@@ -74,7 +76,7 @@ class Table:
         return Examples(self.X if X is None else X, self.rows, self.y, len(self.classes), self.weight, kernel)
 
 
-def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any, precomputed: bool = False) -> Table:
+def training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, precomputed: bool = False) -> TrainingSet:
     """X, y and weights as `fit` was given them, checked."""
     X, y = check_rows(estimator, X, y, fit=True, precomputed=precomputed)
     sample_weight = check_sample_weight(sample_weight, len(y))
@@ -82,4 +84,4 @@ def table_of(estimator: Any, X: Any, y: Any, sample_weight: Any, precomputed: bo
     classes, index = check_classes(y, rows)
     plain = sample_weight[rows]
     weight = plain * class_weights(estimator.class_weight, classes, index, plain)[index]
-    return Table(X, y, sample_weight, rows, classes, index, plain, weight)
+    return TrainingSet(X, y, sample_weight, rows, classes, index, plain, weight)

@@ -27,6 +27,10 @@ class Limits:
         return max(self.deadline - time.monotonic(), 0.0)
 
 
+class Ended(Exception):
+    """A fit ends before it is solved; the argument is its status."""
+
+
 def seed_of(random_state: Any) -> int:
     """A seed for the core; None is always the same one, so that fits repeat."""
     if random_state is None:

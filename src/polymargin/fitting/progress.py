@@ -72,10 +72,10 @@ def estimate(n: int, width: float, kind: str, threads: int, memory: int) -> tupl
     return seconds, 0.0 if kind == "precomputed" else min(gram, memory)
 
 
-def announce(table: Any, kind: str, threads: int, memory: int, verbose: int) -> None:
-    """Before a long fit, one line with its time and memory; `table` is what `examples.table_of` makes."""
-    n, d, n_classes = len(table.rows), table.X.shape[1], len(table.classes)
-    seconds, size = estimate(n, table.width, kind, threads, memory)
+def announce(given: Any, kind: str, threads: int, memory: int, verbose: int) -> None:
+    """Before a long fit, one line with its time and memory; `given` is what `examples.training_set` makes."""
+    n, d, n_classes = len(given.rows), given.X.shape[1], len(given.classes)
+    seconds, size = estimate(n, given.width, kind, threads, memory)
     if kind != "callable" and seconds < LONG:
         return
     if kind == "callable" and n < 5000:

@@ -27,7 +27,7 @@ from ..fitting.parameters import quoted
 from ..fitting.resources import threads
 
 CHUNK = 1024  # support vectors of a block
-BLOCK = 1 << 20  # numbers in a block of gradients or kernel values (8 MB)
+GRADIENT_VALUES = 1 << 20  # numbers in a block of gradients or kernel values (8 MB)
 SMOOTH = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian")  # kernels with a derivative
 
 
@@ -213,7 +213,7 @@ def gradient_blocks(model: Any, X: Any, beta: np.ndarray) -> Iterator[tuple[slic
     beta = np.asarray(beta, dtype=np.float64)
     used = np.flatnonzero(beta)
     Z = model.support_vectors_
-    step = max(1, BLOCK // max(X.shape[1], CHUNK))
+    step = max(1, GRADIENT_VALUES // max(X.shape[1], CHUNK))
     for at in range(0, X.shape[0], step):
         rows = slice(at, min(at + step, X.shape[0]))
         G = np.zeros((rows.stop - at, X.shape[1]))

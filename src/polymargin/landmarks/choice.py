@@ -25,9 +25,9 @@ from ..kernels import as_data
 
 POOL, FEWEST = 4, 2048  # candidates per landmark, and in any case
 RANK = {"float64": 1e-12, "float32": 1e-5}  # of the largest k(z, z): what is left of a landmark that adds nothing
-BLOCK = 1 << 14  # rows of which a copy is made at a time
+CHOICE_ROWS = 1 << 14  # rows of which a copy is made at a time
 BATCH = 32  # landmarks at most that are drawn at once
-SAMPLE = 4096  # rows of which the residual is a mean
+RESIDUAL_ROWS = 4096  # rows of which the residual is a mean
 
 
 def marks(X: Any, rows: np.ndarray, seed: int) -> np.ndarray:
@@ -37,14 +37,14 @@ def marks(X: Any, rows: np.ndarray, seed: int) -> np.ndarray:
     """
     r = np.random.default_rng(seed).uniform(1.0, 2.0, X.shape[1])
     out = np.empty(len(rows))
-    for at in range(0, len(rows), BLOCK):
-        product = np.asarray(X[rows[at : at + BLOCK]] @ r, dtype=np.float64)
+    for at in range(0, len(rows), CHOICE_ROWS):
+        product = np.asarray(X[rows[at : at + CHOICE_ROWS]] @ r, dtype=np.float64)
         mantissa, exponent = np.frexp(product)
         z = np.rint(mantissa * 2.0**36).astype(np.int64).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z ^= exponent.astype(np.uint64) * np.uint64(0xD1342543DE82EF95) + np.uint64(seed % 2**63)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        out[at : at + BLOCK] = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53 + 2.0**-54
+        out[at : at + CHOICE_ROWS] = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53 + 2.0**-54
     return out
 
 
@@ -166,8 +166,8 @@ class Basis:
     def residual(self, X: Any, rows: np.ndarray, weight: np.ndarray, rng: np.random.Generator, threads: int) -> float:
         """The mean of k(x, x) less its projection, over all rows or a sample of them."""
         some = np.arange(len(rows))
-        if len(rows) > SAMPLE:
-            some, weight = rng.choice(len(rows), SAMPLE, p=weight / weight.sum()), np.ones(SAMPLE)
+        if len(rows) > RESIDUAL_ROWS:
+            some, weight = rng.choice(len(rows), RESIDUAL_ROWS, p=weight / weight.sum()), np.ones(RESIDUAL_ROWS)
         rows = np.ascontiguousarray(rows[some], dtype=np.int64)
         own = _core.diagonal(as_data(X), self.kernel(X, X), rows, "float64")
         left = np.maximum(own - np.einsum("ij,ij->j", phi := self.features(X, rows, threads), phi), 0.0)

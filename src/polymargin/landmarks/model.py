@@ -21,8 +21,8 @@ from .blas import one_thread
 from .choice import Basis
 from .kept import Kept, partial_rows
 from .newton import expanded
-from .streams import Form, train_source
-from .training import Fit, Task, train
+from .streams import StreamForm, train_source
+from .training import Fit, LandmarkTask, train
 
 CHOICES = ("auto", "uniform", "k-means++", "cholesky")
 CONSTRAINTS = {
@@ -86,7 +86,7 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         dtype = "float64" if facts.n <= 4096 else self._arithmetic_of(some, np.arange(some.shape[0]), few=0)
         with Frame(self, begin, dict(X=None, y=None, metadata={}), ADVICE, depth=1) as frame, one_thread():
             task = self._task(frame, dtype)
-            form = Form(kernels.Kernel.of(self), task.losses, task.f.C, dtype, threads=task.limits.threads)
+            form = StreamForm(kernels.Kernel.of(self), task.losses, task.f.C, dtype, threads=task.limits.threads)
             how = self._choice(task, last)
             fit = train_source(task, source, facts, form, how, self.n_landmarks)
             self._set_model(frame, task, fit, chosen=last is None and isinstance(self.landmarks, str))
@@ -108,11 +108,11 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
 
     def _task(
         self, frame: Frame, dtype: str, X: Any = None, rows: Any = None, y: Any = None, weight: Any = None
-    ) -> Task:
+    ) -> LandmarkTask:
         f = Formulation(MACHINES[self.machine], self.loss, float(self.C), "regularized")
         limits = frame.limits(threads(self.n_jobs, self.shape_fit_[0] * 1e4), budget(self.memory))
         given = self.kernel == "precomputed"
-        return Task(f, limits, X, rows, y, weight, len(self.classes_), self._record, given, dtype)
+        return LandmarkTask(f, limits, X, rows, y, weight, len(self.classes_), self._record, given, dtype)
 
     def _record(self, A: Any, B: Any) -> dict[str, Any]:
         return kernels.Kernel.of(self).record(A, B, False)
@@ -128,7 +128,7 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         given = self.kernel == "precomputed" or not hasattr(self, "dual_coef_")
         return None if given else self.support_vectors_
 
-    def _choice(self, task: Task, last: Any) -> Any:
+    def _choice(self, task: LandmarkTask, last: Any) -> Any:
         """How landmarks are chosen, or those that are there."""
         Z = self.landmarks if last is None else last
         if isinstance(Z, str):
@@ -136,7 +136,7 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         Z = check_rows(self, Z, fit=False, precomputed=False)
         return Basis(Z, task.kernel, task.dtype).grown(np.arange(Z.shape[0]))
 
-    def _set_model(self, frame: Frame, task: Task, fit: Fit, chosen: bool) -> None:
+    def _set_model(self, frame: Frame, task: LandmarkTask, fit: Fit, chosen: bool) -> None:
         """What a fit leaves; `chosen`: landmarks are among its rows."""
         frame.interrupted = fit.signalled
         U, b = expanded(fit.basis.L, fit.W)

@@ -30,6 +30,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from ..fitting.limits import Ended
 from ..machines import Machine
 from ..training.certificates import relative_gap
 
@@ -51,7 +52,7 @@ class Losses:
     reference: str
     own_target: float
     others: bool
-    largest: bool
+    capped: bool
     square: float  # 0: the hinge
     n_classes: int
 
@@ -61,13 +62,13 @@ class Losses:
         if margins is None:  # one margin, of the own score above the mean one
             return cls("mean", 1.0, False, False, 0.5 if squared else 0.0, n_classes)
         own = 0.0 if margins.own_target is None else float(margins.own_target(n_classes))
-        return cls(margins.reference, own, True, margins.largest, margins.square if squared else 0.0, n_classes)
+        return cls(margins.reference, own, True, margins.capped, margins.square if squared else 0.0, n_classes)
 
     def core(self) -> dict[str, Any]:
         """As arguments of the core."""
         return dict(
             classes=self.n_classes, reference=self.reference, own_target=self.own_target, others=self.others,
-            capped=self.largest, square=self.square,
+            capped=self.capped, square=self.square,
         )  # fmt: skip
 
     def against(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -111,8 +112,8 @@ class Curved:
             second = np.zeros((T, 1))
         else:
             p, scale = self.a.T / self.strength, self.strength / self.s
-            first = np.abs(p) if losses.largest else np.abs(p) * (1 - np.abs(p))
-            second = p if losses.largest else np.zeros((T, 1))
+            first = np.abs(p) if losses.capped else np.abs(p) * (1 - np.abs(p))
+            second = p if losses.capped else np.zeros((T, 1))
         self.scale = (scale / self.share).astype(dtype)
         self.first, self.second = first.astype(dtype), second.astype(dtype)
         if self.factor is None:
@@ -141,7 +142,7 @@ class Curved:
         z = U.reshape(len(b), -1).astype(K.dtype) @ K
         v = self.losses.against(z + b[:, None].astype(K.dtype), self.y)
         e = self.first * v
-        if self.losses.largest:
+        if self.losses.capped:
             e -= self.second * (self.second * v).sum(axis=0)
         e *= self.scale
         e = self.losses.gathered(e, self.y)
@@ -190,10 +191,6 @@ class Point:
     @property
     def dual(self) -> float:
         return self.linear - 0.5 * float(np.vdot(self.V, self.V))
-
-
-class Ended(Exception):
-    """The status of a fit that ends before it is solved."""
 
 
 @dataclass

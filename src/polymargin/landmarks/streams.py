@@ -19,7 +19,7 @@ from ..core_vectors.sources import Facts
 from .choice import Basis
 from .newton import Curved, Losses, Point, expanded
 from .passes import HeldRows, Strong, point_of
-from .training import Fit, Task, finish_from, train
+from .training import Fit, LandmarkTask, finish_from, train
 
 SAMPLE = 100_000  # rows, if they are no more than a quarter of the memory
 CURVED, WIDEST = 16, 0.5  # curved rows per landmark that the sample shall have, and the s that is large enough
@@ -36,7 +36,7 @@ QUIET = Quiet()
 
 
 @dataclass
-class Form:
+class StreamForm:
     """What a block's sums are made with, plain enough to travel."""
 
     kernel: kernels.Kernel
@@ -52,10 +52,10 @@ class Form:
 
 
 @dataclass
-class Draw:
+class RowDraw:
     """The rows of a block whose numbers are in the sample."""
 
-    form: Form
+    form: StreamForm
     share: float
     seed: int
 
@@ -81,7 +81,7 @@ class Sums:
 class BlockSums:
     """The sums of a block at the coefficients U and b."""
 
-    form: Form
+    form: StreamForm
     U: np.ndarray
     b: np.ndarray
     s: float
@@ -103,7 +103,7 @@ class BlockSums:
 class SourceRows:
     """All rows of a source, as Newton steps see them; the sample has the curvature."""
 
-    def __init__(self, source: Any, form: Form, basis: Basis, sample: HeldRows) -> None:
+    def __init__(self, source: Any, form: StreamForm, basis: Basis, sample: HeldRows) -> None:
         self.source, self.L, self.sample = source, basis.L, sample
         self.form = replace(form, Z=basis.Z, at=basis.at, dtype=basis.dtype)
         self.evaluations = 0
@@ -130,10 +130,10 @@ class SourceRows:
             wide = min(2 * wide, WIDEST)
 
 
-def train_source(task: Task, source: Any, facts: Facts, form: Form, how: Any, n_landmarks: Any) -> Fit:
+def train_source(task: LandmarkTask, source: Any, facts: Facts, form: StreamForm, how: Any, n_landmarks: Any) -> Fit:
     """The task, whose rows are still missing, on all rows of a source, of which the facts are known."""
     n, most = facts.n, int(min(SAMPLE, max(task.limits.memory / 4 / facts.row_bytes, 4096)))
-    draw = Draw(form, most / n, task.limits.seed)
+    draw = RowDraw(form, most / n, task.limits.seed)
     parts = [rows for rows in source.map(draw) if len(rows)]
     rows = reduce(draw.merged, parts)
     rows = rows[np.argsort(rows.index)]

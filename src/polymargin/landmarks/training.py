@@ -36,7 +36,7 @@ RACE_TOL = 3e-2  # their gap: accuracy settles long before it
 
 
 @dataclass
-class Task:
+class LandmarkTask:
     """A fit: rows, and everything but the landmarks."""
 
     f: Formulation
@@ -74,7 +74,7 @@ class Fit:
     trained: int = 0  # rows that W comes from
 
 
-def pool_of(task: Task, how: str, most: int) -> tuple[Choice, np.ndarray]:
+def pool_of(task: LandmarkTask, how: str, most: int) -> tuple[Choice, np.ndarray]:
     """A choice of landmarks, and the used rows that it chooses from."""
     rng = np.random.default_rng(task.limits.seed)
     mark = rng.random(len(task.y)) if task.given else marks(task.X, task.rows, task.limits.seed)
@@ -90,7 +90,7 @@ def pool_of(task: Task, how: str, most: int) -> tuple[Choice, np.ndarray]:
     return Choice(how, len(rows), values, diagonal, rng), some
 
 
-def train(task: Task, how: Any, n_landmarks: Any) -> Fit:
+def train(task: LandmarkTask, how: Any, n_landmarks: Any) -> Fit:
     """Weights for landmarks that are given (a Basis) or chosen; Ctrl-C leaves what there is."""
     fit = Fit()
     try:
@@ -122,7 +122,7 @@ def m_chosen(choice: Choice, m: int) -> np.ndarray:
     return np.asarray(choice.grow(m), dtype=np.int64)
 
 
-def finish(task: Task, fit: Fit) -> None:
+def finish(task: LandmarkTask, fit: Fit) -> None:
     """All rows: exactly where they are few, else level by level."""
     n, m = len(task.y), len(fit.basis.at)
     if n <= SMALL and not task.sampled:
@@ -143,7 +143,7 @@ def levels(n: int, m: int, trained: int) -> list[int]:
     return sizes
 
 
-def descend(task: Task, fit: Fit, part: np.ndarray | None, rough: float = ROUGH) -> None:
+def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None, rough: float = ROUGH) -> None:
     """Newton steps on all rows, or on a part that stands for them, from where the fit is."""
     n, m = len(task.y), len(fit.basis.at)
     every = part is None
@@ -162,7 +162,7 @@ def descend(task: Task, fit: Fit, part: np.ndarray | None, rough: float = ROUGH)
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
 
 
-def stepped(task: Task, fit: Fit, rows: Any, start: np.ndarray, tol: float) -> Newton:
+def stepped(task: LandmarkTask, fit: Fit, rows: Any, start: np.ndarray, tol: float) -> Newton:
     """Newton steps from a start, under the limits that are left."""
     run = Newton(
         task.losses, tol, task.limits.max_iter, task.limits.deadline, task.limits.progress, task.began, fit.n_iter
@@ -175,7 +175,7 @@ def stepped(task: Task, fit: Fit, rows: Any, start: np.ndarray, tol: float) -> N
     return run
 
 
-def finish_from(task: Task, fit: Fit, rows: Any) -> None:
+def finish_from(task: LandmarkTask, fit: Fit, rows: Any) -> None:
     """All rows of a source, from a fit on a sample of them."""
     fit.primal, fit.dual, fit.gap = np.inf, -np.inf, np.inf
     try:
@@ -186,7 +186,7 @@ def finish_from(task: Task, fit: Fit, rows: Any) -> None:
     fit.evaluations += rows.evaluations
 
 
-def exact(task: Task, fit: Fit) -> None:
+def exact(task: LandmarkTask, fit: Fit) -> None:
     """Few rows: the engine of the joint machines on explicit features, to a violation far below tol."""
     phi = np.ascontiguousarray(fit.basis.features(task.X, task.rows, 1).T)
     n, limits = len(task.y), task.limits
@@ -205,7 +205,7 @@ def exact(task: Task, fit: Fit) -> None:
         fit.status = "solved"
 
 
-def race(task: Task, fit: Fit, choice: Choice, at: np.ndarray) -> None:
+def race(task: LandmarkTask, fit: Fit, choice: Choice, at: np.ndarray) -> None:
     """How many landmarks: twice as many until rows that were held out gain nothing from it beyond their noise."""
     n, rng = len(task.y), np.random.default_rng(task.limits.seed + 1)
     order = rng.permutation(n)
@@ -239,7 +239,7 @@ def race(task: Task, fit: Fit, choice: Choice, at: np.ndarray) -> None:
         m *= 2
 
 
-def hits(task: Task, fit: Fit, part: np.ndarray) -> np.ndarray:
+def hits(task: LandmarkTask, fit: Fit, part: np.ndarray) -> np.ndarray:
     """Which of some rows are classified right."""
     basis, right = fit.basis, np.zeros(len(part), dtype=bool)
     U, b = expanded(basis.L, fit.W)

@@ -13,7 +13,7 @@ from ..smoothing.grnn import evenly, squared_distances, value_type
 
 DENSE = 200  # rows up to which all eigenvalues are computed at once
 ROWS_PER_EIGENVALUE = 50  # rows per eigenvalue up to which a dense solver is faster than Lanczos iterations
-SOME_ROWS = 200  # rows that the two measures of quality look at, each against all rows
+MEASURED_ROWS = 200  # rows that the two measures of quality look at, each against all rows
 NEIGHBORS = 5  # of trustworthiness, as in scikit-learn
 
 
@@ -78,7 +78,7 @@ def negative_share(D: np.ndarray) -> float:
 
 def residual_variance(D: np.ndarray, rows: np.ndarray, z: np.ndarray) -> float:
     """1 - r^2, r the correlation of path lengths, D[r] from row rows[r] to all, with distances of the coordinates z."""
-    some = evenly(len(rows), SOME_ROWS)
+    some = evenly(len(rows), MEASURED_ROWS)
     lengths, distances = D[some], cdist(z[rows[some]], z)
     lengths, distances = lengths - lengths.mean(), distances - distances.mean()
     a, b = np.linalg.norm(lengths), np.linalg.norm(distances)
@@ -92,7 +92,7 @@ def trustworthiness(X: Any, z: np.ndarray, n_threads: int) -> float:
     if k < 1:
         return 1.0
     penalty = 0.0
-    some = evenly(n, SOME_ROWS)
+    some = evenly(n, MEASURED_ROWS)
     dtype = value_type(n * len(some) * X.shape[1])
     for rows in np.array_split(some, 1 + len(some) * n // (1 << 22)):
         d2 = squared_distances(X, X, rows, np.arange(n), dtype, n_threads)

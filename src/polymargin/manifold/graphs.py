@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from .. import _core, kernels
-from ..smoothing.grnn import BLOCK, evenly, squared_distances
+from ..smoothing.grnn import DISTANCE_BYTES, evenly, squared_distances
 
 TOO_FAR = (
     "expected rows at finite distances, got some whose squared distances overflow; scale the "
@@ -62,7 +62,7 @@ def mean_distance(X: Any, n_threads: int) -> float:
     some = evenly(n, n if n <= ALL_PAIRS else SOME_ROWS)
     dtype = "float64" if n * len(some) * X.shape[1] < DOUBLE else "float32"
     total = 0.0
-    step = max(1, BLOCK // (8 * n))
+    step = max(1, DISTANCE_BYTES // (8 * n))
     for at in range(0, len(some), step):
         d2 = squared_distances(X, X, some[at : at + step], np.arange(n), dtype, n_threads)
         total += float(np.sqrt(d2, out=d2).sum(axis=1).sum(dtype=np.float64))

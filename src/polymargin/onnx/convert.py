@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..files.records import RECORDS
 from ..version import __version__
-from .operators import Graph, declared, outputs
+from .graph import Graph
+from .models import MODEL_NAMES, declared, outputs
 
 OPSET = 18
 
@@ -94,10 +95,7 @@ def register() -> None:
         raise ImportError(
             'expected the package skl2onnx for register, got none; install it with pip install "polymargin[onnx]"'
         ) from None
-    for name in (
-        "JointSVC", "CoreVectorSVC", "LandmarkSVC", "PairwiseSVC", "OneVsRestSVC", "OutputCodeSVC", "StructuredSVC",
-        "AutoSVC", "GRNNRegressor", "SupervisedIsomap",
-    ):  # fmt: skip
+    for name in MODEL_NAMES:
         update_registered_converter(
             RECORDS[name].estimator,
             f"Polymargin{name}",

@@ -1,4 +1,4 @@
-"""Fitted models as graphs of plain ONNX operators: scalers, kernels, decision rules, the map for new rows.
+"""Operators of fitted models: kernels, decision rules, the map for new rows.
 
 Every function adds nodes to a graph and returns the name of their result.
 """
@@ -10,149 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from ..auto.classifier import AutoSVC
 from ..auto.probabilities import MOST_ODDS
-from ..auto.tables import ColumnEncoder
-from ..fitting.parameters import quoted
 from ..inspection.sensitivity import dense
-from ..manifold.isomap import SupervisedIsomap
 from ..smoothing.grnn import GRNNRegressor
-from ..structured.classifier import StructuredSVC
 from ..training.decisions import Decision
 from ..training.pair_codes import all_pairs
-from ..training.prototypes import PrototypeClassifier
+from .graph import Graph
 
 LARGEST_FILE = 1 << 31  # bytes: what one ONNX file can hold
-MODELS = (PrototypeClassifier, StructuredSVC, AutoSVC, GRNNRegressor, SupervisedIsomap)
-MODEL_NAMES = (
-    "JointSVC, CoreVectorSVC, LandmarkSVC, PairwiseSVC, OneVsRestSVC, OutputCodeSVC, StructuredSVC, AutoSVC, "
-    "GRNNRegressor or SupervisedIsomap"
-)
-SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")
-
-
-class Graph:
-    """Nodes and constants that are added one by one; every function returns the name of its result."""
-
-    def __init__(self, double: bool) -> None:
-        from onnx import helper, numpy_helper
-
-        self.helper, self.numpy_helper = helper, numpy_helper
-        self.dtype = np.float64 if double else np.float32
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def op(self, kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        output = output or f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(self.helper.make_node(kind, list(inputs), [output], **attributes))
-        return output
-
-    def op2(self, kind: str, *inputs: str, **attributes: Any) -> tuple[str, str]:
-        """An operator with two results."""
-        names = f"{kind.lower()}_{len(self.nodes)}", f"{kind.lower()}_{len(self.nodes)}_second"
-        self.nodes.append(self.helper.make_node(kind, list(inputs), list(names), **attributes))
-        return names
-
-    def constant(self, value: Any, dtype: Any = None) -> str:
-        array = np.array(value, dtype=dtype or self.dtype, order="C")
-        self.constants.append(self.numpy_helper.from_array(array, f"constant_{len(self.constants)}"))
-        return self.constants[-1].name
-
-    def reduce(self, kind: str, x: str, axis: int = -1, keep: bool = True) -> str:
-        """ReduceSum, ReduceMax, ... over one axis."""
-        return self.op(kind, x, self.constant([axis], np.int64), keepdims=int(keep))
-
-    def row_sums(self, x: str) -> str:
-        return self.reduce("ReduceSum", x)
-
-    def number(self, x: str) -> str:
-        """Booleans as 0 and 1."""
-        return self.op("Cast", x, to=self.helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)))
-
-
-def steps_of(model: Any) -> list[Any]:
-    """The steps of a pipeline that do something, or the model alone."""
-    if not isinstance(model, Pipeline):
-        return [model]
-    return [step for _, step in model.steps if step not in (None, "passthrough")]
-
-
-def outputs(graph: Graph, model: Any, x: str) -> dict[str, str]:
-    """What a model, or a pipeline that ends in one, gives for the rows x: names of outputs, and of their tensors."""
-    *before, last = steps_of(model)
-    for step in before:
-        x = transform(graph, step, x)
-    if not isinstance(last, MODELS):
-        raise ValueError(f"to_onnx: expected {MODEL_NAMES}, got {type(last).__name__}")
-    if isinstance(last, GRNNRegressor):
-        return {"prediction": smooth(graph, last, x)}
-    if isinstance(last, SupervisedIsomap):
-        return {"embedding": smooth(graph, last.grnn_, x)}
-    machine = last.machine_ if isinstance(last, AutoSVC) else last
-    x = encode(graph, last.encoder_, x) if isinstance(last, AutoSVC) else x
-    F = machine_scores(graph, machine, x)
-    scores, winner = decide(graph, machine, F)
-    found = {"label": graph.op("Gather", labels(graph, machine.classes_), winner, axis=0), "scores": scores}
-    if isinstance(last, AutoSVC):
-        found["probabilities"] = probabilities(graph, last, F, scores, winner)
-    return found
-
-
-def declared(graph: Graph, model: Any) -> dict[str, tuple[np.dtype, list[int]]]:
-    """Types of the outputs, and their shapes behind the number of rows."""
-    last, number = steps_of(model)[-1], np.dtype(graph.dtype)
-    if isinstance(last, GRNNRegressor):
-        return {"prediction": (number, [] if last._one_output else [last._y.shape[1]])}
-    if isinstance(last, SupervisedIsomap):
-        return {"embedding": (number, [last.n_components_])}
-    T = len(last.classes_)
-    found = {"label": (label_type(last.classes_), []), "scores": (number, [T] if T > 2 else [])}
-    return found | ({"probabilities": (number, [T])} if isinstance(last, AutoSVC) else {})
-
-
-def transform(graph: Graph, step: Any, x: str) -> str:
-    """A step before the last: scalers of scikit-learn, columns of a table that are numbers, coordinates in a plane."""
-    op, constant = graph.op, graph.constant
-    if isinstance(step, SupervisedIsomap):
-        return smooth(graph, step.grnn_, x)
-    if isinstance(step, ColumnEncoder):
-        return encode(graph, step, x)
-    if isinstance(step, StandardScaler):
-        x = op("Sub", x, constant(step.mean_)) if step.with_mean else x
-        return op("Div", x, constant(step.scale_)) if step.with_std else x
-    if isinstance(step, MinMaxScaler):
-        x = op("Add", op("Mul", x, constant(step.scale_)), constant(step.min_))
-        low, high = step.feature_range
-        return op("Clip", x, constant(low), constant(high)) if step.clip else x
-    if isinstance(step, MaxAbsScaler):
-        x = op("Div", x, constant(step.scale_))
-        return op("Clip", x, constant(-1), constant(1)) if getattr(step, "clip", False) else x
-    raise ValueError(
-        f"expected the steps before the machine to be among {quoted(SCALERS)}, got "
-        f"{type(step).__name__}; for other steps call polymargin.onnx.register() and use skl2onnx"
-    )
-
-
-def encode(graph: Graph, encoder: ColumnEncoder, x: str) -> str:
-    """ColumnEncoder for columns that are all numbers: gaps to medians, scales, and where the gaps were."""
-    op, constant = graph.op, graph.constant
-    if len(encoder.numeric_) + len(encoder.left_out_) < encoder.n_features_in_ or any(encoder.formats_):
-        raise ValueError(
-            "to_onnx: expected columns of numbers only, got columns of words, dates or text; turn them into numbers "
-            "before fit"
-        )
-    if len(encoder.left_out_):
-        x = op("Gather", x, constant(encoder.numeric_, np.int64), axis=1)
-    empty = op("IsNaN", x)
-    numbers = op("Where", empty, constant(encoder.median_), x)
-    numbers = op("Div", op("Sub", numbers, constant(encoder.mean_)), constant(encoder.scale_))
-    if len(encoder.gaps_) == 0:
-        return numbers
-    flags = op("Gather", graph.number(empty), constant(encoder.gaps_, np.int64), axis=1)
-    return op("Concat", numbers, flags, axis=1)
 
 
 def squared_distances(graph: Graph, x: str, Z: np.ndarray, root: Any = 1.0) -> str:
@@ -200,8 +66,8 @@ def closeness(graph: Graph, d2: str, rate: float) -> str:
     return graph.op("Exp", graph.op("Mul", above, graph.constant(rate)))
 
 
-def probabilities(graph: Graph, model: AutoSVC, F: str, scores: str, winner: str) -> str:
-    """As `probabilities.probabilities`."""
+def probabilities(graph: Graph, model: Any, F: str, scores: str, winner: str) -> str:
+    """Of an AutoSVC, as `auto.probabilities.probabilities`."""
     op, constant, T = graph.op, graph.constant, len(model.classes_)
     if T == 2:
         half = op("Mul", op("Unsqueeze", scores, constant([1], np.int64)), constant([[-0.5, 0.5]]))
@@ -240,16 +106,13 @@ def one_hot(graph: Graph, winner: str, T: int) -> str:
     return graph.op("Equal", winner, graph.constant(np.arange(T), np.int64))
 
 
-def machine_scores(graph: Graph, machine: Any, x: str) -> str:
-    """sum_i B[c, i] k(x_i, x) + b_c for all scores c of a machine, (n, n_scores)."""
-    if isinstance(machine, StructuredSVC):
-        if machine.joint_map is not None:
-            raise ValueError(
-                "to_onnx: expected joint_map=None, got a joint_map; Python functions have no graph of operators"
-            )
-        return graph.op(
-            "Add", graph.op("MatMul", x, graph.constant(machine.coef_.T)), graph.constant(machine.intercept_)
-        )
+def linear_scores(graph: Graph, machine: Any, x: str) -> str:
+    W, b = graph.constant(machine.coef_.T), graph.constant(machine.intercept_)
+    return graph.op("Add", graph.op("MatMul", x, W), b)
+
+
+def kernel_scores(graph: Graph, machine: Any, x: str) -> str:
+    """sum_i B[l, i] k(x_i, x) + b_l for all scores l of a machine, (n, n_scores)."""
     x = unit_rows(graph, x) if getattr(machine, "normalize", False) else x
     n_scores, n_vectors = machine.dual_coef_.shape
     if graph.dtype().itemsize * n_vectors * (n_scores + machine.n_features_in_) > LARGEST_FILE:
@@ -259,41 +122,60 @@ def machine_scores(graph: Graph, machine: Any, x: str) -> str:
         )
     if machine.kernel == "linear":
         return linear_scores(graph, machine, x)
-    K, B = kernel_values(graph, machine, x), graph.constant(dense(machine.dual_coef_).T)
-    return graph.op("Add", graph.op("MatMul", K, B), graph.constant(machine.intercept_))
-
-
-def linear_scores(graph: Graph, machine: Any, x: str) -> str:
-    W, b = graph.constant(machine.coef_.T), graph.constant(machine.intercept_)
-    return graph.op("Add", graph.op("MatMul", x, W), b)
-
-
-def kernel_values(graph: Graph, machine: Any, x: str) -> str:
-    """k(x, z) for all support vectors z, (n, n_SV)."""
-    op, constant, gamma = graph.op, graph.constant, machine.gamma_
-    if machine.kernel == "precomputed":
-        return op("Gather", x, constant(machine.support_, np.int64), axis=1)
     if callable(machine.kernel):
         raise ValueError(
             "to_onnx: expected a kernel by name, got a callable; a Python function has no graph of operators"
         )
+    K, B = KERNELS[machine.kernel](graph, machine, x), graph.constant(dense(machine.dual_coef_).T)
+    return graph.op("Add", graph.op("MatMul", K, B), graph.constant(machine.intercept_))
+
+
+def precomputed(graph: Graph, machine: Any, x: str) -> str:
+    return graph.op("Gather", x, graph.constant(machine.support_, np.int64), axis=1)
+
+
+def rbf(graph: Graph, machine: Any, x: str) -> str:
+    distances = squared_distances(graph, x, dense(machine.support_vectors_), np.sqrt(machine.gamma_))
+    return graph.op("Exp", graph.op("Neg", distances))
+
+
+def laplacian(graph: Graph, machine: Any, x: str) -> str:
+    op, constant = graph.op, graph.constant
+    x = op("Unsqueeze", x, constant([1], np.int64))
+    apart = op("Abs", op("Sub", x, constant(dense(machine.support_vectors_))))
+    return op("Exp", op("Mul", graph.reduce("ReduceSum", apart, keep=False), constant(-machine.gamma_)))
+
+
+def cosine(graph: Graph, machine: Any, x: str) -> str:
     Z = dense(machine.support_vectors_)
-    if machine.kernel == "rbf":
-        return op("Exp", op("Neg", squared_distances(graph, x, Z, np.sqrt(gamma))))
-    if machine.kernel == "laplacian":
-        x = op("Unsqueeze", x, constant([1], np.int64))
-        distance = graph.reduce("ReduceSum", op("Abs", op("Sub", x, constant(Z))), keep=False)
-        return op("Exp", op("Mul", distance, constant(-gamma)))
-    if machine.kernel == "cosine":
-        lengths = np.linalg.norm(Z, axis=1, keepdims=True)
-        Z = np.divide(Z, lengths, where=lengths > 0, out=np.zeros_like(Z))
-        return op("MatMul", unit_rows(graph, x), constant(Z.T))
-    inner = op("Add", op("MatMul", x, constant(gamma * Z.T)), constant(machine.coef0))
-    if machine.kernel == "sigmoid":
-        return op("Tanh", inner)
-    if machine.kernel == "poly":
-        return op("Pow", inner, constant(machine.degree))
-    raise ValueError(f"to_onnx: expected a kernel with a graph of operators, got {machine.kernel!r}; use save_model")
+    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
+    Z = np.divide(Z, lengths, where=lengths > 0, out=np.zeros_like(Z))
+    return graph.op("MatMul", unit_rows(graph, x), graph.constant(Z.T))
+
+
+def inner(graph: Graph, machine: Any, x: str) -> str:
+    """gamma <x, z> + coef0"""
+    Z = dense(machine.support_vectors_)
+    return graph.op("Add", graph.op("MatMul", x, graph.constant(machine.gamma_ * Z.T)), graph.constant(machine.coef0))
+
+
+def sigmoid(graph: Graph, machine: Any, x: str) -> str:
+    return graph.op("Tanh", inner(graph, machine, x))
+
+
+def poly(graph: Graph, machine: Any, x: str) -> str:
+    return graph.op("Pow", inner(graph, machine, x), graph.constant(machine.degree))
+
+
+# k(x, z) for all support vectors z, (n, n_SV).
+KERNELS: dict[str, Callable[[Graph, Any, str], str]] = {
+    "precomputed": precomputed,
+    "rbf": rbf,
+    "laplacian": laplacian,
+    "cosine": cosine,
+    "sigmoid": sigmoid,
+    "poly": poly,
+}
 
 
 def unit_rows(graph: Graph, x: str) -> str:

@@ -12,7 +12,7 @@ from ..datasets import load, make_rings
 from ..inspection.criterion_display import CriterionDisplay
 from ..inspection.embedding_display import COLORS
 from ..reductions.pairwise import PairwiseSVC
-from ..selection.criteria import Criterion, Form
+from ..selection.criteria import Criterion, CriterionForm
 from ..selection.feature_scores import fisher_score, kolmogorov_smirnov_score, pearson_score
 from ..selection.radius_margin import RadiusMarginSearch
 from ..selection.search_cv import KernelSearchCV
@@ -86,7 +86,7 @@ def criterion_surface(
     X: np.ndarray, y: np.ndarray, criterion: str, log_C: np.ndarray, log_gamma: np.ndarray
 ) -> np.ndarray:
     index = np.unique(y, return_inverse=True)[1]
-    at = Criterion(X, index, np.ones(len(y)), Form(criterion))
+    at = Criterion(X, index, np.ones(len(y)), CriterionForm(criterion))
     return np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
 
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
 from ..fitting.checks import check_rows
-from ..fitting.examples import Examples, table_of
+from ..fitting.examples import Examples, training_set
 from ..fitting.frame import Frame
 from ..fitting.parameters import KERNEL, POSITIVE, RUN, Name, check_parameters
 from ..fitting.progress import CallbackSupportMixin, announce, with_callbacks
@@ -70,30 +70,30 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         """
         begin = time.perf_counter()
         check_parameters(self, self._constraints)
-        table = table_of(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
-        X, rows = table.X, table.rows
+        given = training_set(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
+        X, rows = given.X, given.rows
         n_threads, memory = fit_resources(self, X)
-        code = self._code(len(table.classes))
-        gamma = self._gamma(X, table.sample_weight)
+        code = self._code(len(given.classes))
+        gamma = self._gamma(X, given.sample_weight)
         start = self._last_columns(X.shape[0], code)
-        announce(table, kernels.kind(self.kernel), n_threads, memory, self.verbose)
+        announce(given, kernels.kind(self.kernel), n_threads, memory, self.verbose)
         kernel = kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X)
         kernels.check_values(X, rows, kernel)
-        form, strength = LOSSES[self.loss], float(self.C) * table.weight
-        with Frame(self, begin, table.data) as frame:
+        form, strength = LOSSES[self.loss], float(self.C) * given.weight
+        with Frame(self, begin, given.data) as frame:
             center = self._center(X, rows, code, memory)
             if center is not None and start is not None:
                 start = start[0], start[1] + self._along(center)
-            examples = table.examples(kernel, None if center is None else X - center)
+            examples = given.examples(kernel, None if center is None else X - center)
             out = solve_columns(code, form, strength, examples, frame.limits(n_threads, memory), start)
             kernels.check_solution(self.kernel, out["values"], out["bias"])
             if center is not None:
                 balance(out, bounds(form, strength)[0])
-            self.classes_, self.gamma_, self.shape_fit_ = table.classes, gamma, X.shape
+            self.classes_, self.gamma_, self.shape_fit_ = given.classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
             if center is not None:
                 self.intercept_ = self.intercept_ - self._along(center)
-            self._set_report(out, table.labels[self.support_], strength[np.searchsorted(rows, self.support_)])
+            self._set_report(out, given.labels[self.support_], strength[np.searchsorted(rows, self.support_)])
             claim_less(self, self._hidden(examples, out, strength))
             frame.indefinite = kernels.indefinite(X, rows, kernel, zero_sums=True)
             frame.interrupted = out["signalled"]

@@ -13,7 +13,7 @@ from ..fitting.limits import Limits
 from ..machines import Loss
 from ..training.runs import in_precision, value_type
 
-FEW = 512  # rows whose kernel values are float64 in any case
+FLOAT64_COLUMN = 512  # rows whose kernel values are float64 in any case
 Start = tuple[sp.csr_array, np.ndarray]
 
 
@@ -49,7 +49,7 @@ def solve_columns(
     def point(out: dict[str, Any]) -> tuple:
         return out["indptr"], out["indices"], out["values"], out["bias"]
 
-    out = in_precision(attempt, value_type(e, strength, limits.tol, FEW), begin, point)
+    out = in_precision(attempt, value_type(e, strength, limits.tol, FLOAT64_COLUMN), begin, point)
     if "first" in out:
         first = out.pop("first")
         n_iter = first["n_iter"] + out["n_iter"]

@@ -50,7 +50,7 @@ CRITERIA = {"I": (criterion_one, True), "II": (criterion_two, False)}
 
 
 @dataclass(frozen=True)
-class Form:
+class CriterionForm:
     """A criterion without its rows."""
 
     criterion: str  # "I" or "II"
@@ -70,13 +70,13 @@ class Criterion:
         Classes 0 .. T - 1, each of them there.
     weight : ndarray of shape (n,)
         Positive weights of the rows: 2 is a repeated row.
-    form : Form
+    form : CriterionForm
     n_threads : int
 
     After a call, `w2` and `R2` are ||w||^2 of every pair and R^2 of every ball.
     """
 
-    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray, form: Form, n_threads: int = 1) -> None:
+    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray, form: CriterionForm, n_threads: int = 1) -> None:
         n_threads = 1 if len(y) <= SERIAL_ROWS else n_threads  # waking threads would cost more than they save
         order = np.argsort(y, kind="stable")
         counts = np.bincount(y)

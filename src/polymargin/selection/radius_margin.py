@@ -20,7 +20,7 @@ from ..fitting.parameters import BOOL, NONE, POSITIVE, RUN, Array, Kind, Name, N
 from ..fitting.resources import budget, threads
 from ..fitting.state import keep, whole
 from .best_estimator import BestEstimator, requests_weights, tuned_names
-from .criteria import CRITERIA, Criterion, Form
+from .criteria import CRITERIA, Criterion, CriterionForm
 from .descent import Rules, descend_from, starting_points
 from .record import DESCENT, DESCENT_PARAMETERS, check_search
 from .search_cv import KernelSearchCV, OutOfTime
@@ -277,7 +277,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"in two of them; multiply the weights, for example by n_samples / sample_weight.sum()"
             )
         few = self._sample(index)
-        form = Form(self.criterion, self.kernel == "ellipsoidal", self._costs(len(classes)), self.inner_tol)
+        form = CriterionForm(self.criterion, self.kernel == "ellipsoidal", self._costs(len(classes)), self.inner_tol)
         criterion = Criterion(Z[rows[few]], index[few], weight[few], form, threads(self.n_jobs))
         return criterion, labels, classes, index
 

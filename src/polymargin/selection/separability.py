@@ -11,9 +11,9 @@ from ..fitting.checks import check_classes, check_rows
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments
 from ..joint import JointSVC
-from .criteria import Criterion, Form
+from .criteria import Criterion, CriterionForm
 
-BLOCK = 1024  # rows of kernel values at a time
+KERNEL_ROWS = 1024  # rows of kernel values at a time
 
 
 class Separability(NamedTuple):
@@ -93,8 +93,8 @@ def class_separability(
     order, counts = np.argsort(index, kind="stable"), np.bincount(index)
     own, every = np.zeros(len(classes)), 0.0
     segments = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    for at in range(0, n, BLOCK):
-        some = rows[at : at + BLOCK]
+    for at in range(0, n, KERNEL_ROWS):
+        some = rows[at : at + KERNEL_ROWS]
         sums = np.add.reduceat(
             _core.kernel_block(data, data, record, some, order, "float64", n_threads), segments, axis=1
         )
@@ -154,7 +154,7 @@ def single_machine_bound(X: Any, y: Any, *, C: float = 1.0, gamma: float, n_jobs
     X, y = check_rows(model, X, y, fit=True, precomputed=False)
     index = np.searchsorted(model.classes_, y)
     n, T = len(y), len(model.classes_)
-    criterion = Criterion(X, index, np.ones(n), Form("II"), threads(n_jobs))
+    criterion = Criterion(X, index, np.ones(n), CriterionForm("II"), threads(n_jobs))
     criterion(C, gamma)
     F = model.decision_function(X)
     F = np.column_stack([-F / 2, F / 2]) if T == 2 else F  # two classes have one score, f_1 - f_0

@@ -32,10 +32,10 @@ CONSTRAINTS = {
     "interpolate": (BOOL,),
     **{name: RUN[name] for name in ("memory", "n_jobs")},
 }
-LEFT_OUT = 200  # rows whose leave-one-out error chooses the spread; of more rows, a sample of this size
-STEP = 1.25  # ratio of neighboring spreads that are tried
+LEFT_OUT_ROWS = 200  # rows whose leave-one-out error chooses the spread; of more rows, a sample of this size
+SPREAD_RATIO = 1.25  # ratio of neighboring spreads that are tried
 LARGE = 1 << 21  # numbers in the training rows beyond which float32 arithmetic pays
-BLOCK = 1 << 25  # bytes of distances at a time
+DISTANCE_BYTES = 1 << 25  # bytes of distances at a time
 SQUARED = {"kind": "sqeuclidean"}
 
 
@@ -83,7 +83,7 @@ def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> 
 
     Duplicates of a row are left out with it, so that a weight of 2 is the same as a repeated row.
     """
-    some = evenly(len(z), LEFT_OUT)
+    some = evenly(len(z), LEFT_OUT_ROWS)
     d2 = squared_distances(X, X, np.arange(len(z)), some, value_type(len(z) * len(some) * X.shape[1]), n_threads)
     d2[d2 == 0] = np.inf
     nearest, farthest = d2.min(axis=0), np.where(np.isfinite(d2), d2, 0).max(axis=0)
@@ -94,7 +94,7 @@ def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> 
     w = weight[some] / weight[some].sum()
     typical = math.exp(w @ np.log(nearest) / 2)
     low, high = 0.2 * typical, 2 * math.exp(w @ np.log(farthest) / 2)
-    grid = np.geomspace(low, high, min(60, 4 + int(math.log(high / low) / math.log(STEP))))
+    grid = np.geomspace(low, high, min(60, 4 + int(math.log(high / low) / math.log(SPREAD_RATIO))))
     error = np.full(len(grid), np.inf)
     closer = np.subtract(nearest, d2, out=d2)
 
@@ -254,7 +254,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
             validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         )
         n, m = len(self._y), check_squares(X, least=0.0).shape[0]
-        step = max(1, int(min(BLOCK, budget(self.memory) / 4) / (8 * n)))
+        step = max(1, int(min(DISTANCE_BYTES, budget(self.memory) / 4) / (8 * n)))
         z = np.empty((m, self._y.shape[1]))
         for at in range(0, m, step):
             cols = np.arange(at, min(at + step, m))

@@ -22,7 +22,7 @@ CONSTRAINTS = {
     "bandwidth": (Name(("silverman",)), POSITIVE),
     "priors": (NONE, Array("an array with one number per class")),
 }
-BLOCK = 4_000_000  # kernel values held at once
+VALUES_AT_ONCE = 4_000_000  # kernel values held at once
 
 
 @stored(CONSTRAINTS, DENSITY, NAMES, check_density)
@@ -177,7 +177,7 @@ def log_density(points: np.ndarray, values: np.ndarray, share: np.ndarray, h: fl
     The nearest value is taken out of the sum, so that it is neither 0 nor infinite however far a point lies.
     """
     log = np.empty(len(points))
-    step = max(1, BLOCK // len(values))
+    step = max(1, VALUES_AT_ONCE // len(values))
     for at in range(0, len(points), step):
         z = (points[at : at + step, None] - values) / h
         np.square(z, out=z)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import kernels
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_rows, check_sample_weight
-from ..fitting.examples import Table, table_of
+from ..fitting.examples import TrainingSet, training_set
 from ..fitting.frame import Frame
 from ..fitting.hints import NoProbabilities
 from ..fitting.limits import Limits
@@ -26,7 +26,7 @@ from ..training.decisions import Decision
 from . import joint_maps
 from .cutting_planes import Answer, minimize
 from .record import STRUCTURED
-from .row_steps import FEW, ClassLosses, Steps
+from .row_steps import SMALL_PROBLEM, ClassLosses, Steps
 
 CONSTRAINTS = {
     "C": (POSITIVE,),
@@ -199,10 +199,10 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
-        table = None
+        given = None
         if self.joint_map is None:
-            table = table_of(self, X, y, sample_weight)
-            data = table.data
+            given = training_set(self, X, y, sample_weight)
+            data = given.data
         else:
             if len(X) != len(y) or len(y) == 0:
                 raise ValueError(f"expected X and y to have the same positive length, got {len(X)} and {len(y)}")
@@ -210,7 +210,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
             data = dict(X=X, y=y, metadata={"sample_weight": sample_weight})
         with Frame(self, begin, data) as frame:
             limits = frame.limits(threads(self.n_jobs), budget("auto"))
-            answer = self._fit_map(X, y, sample_weight, limits) if table is None else self._fit_classes(table, limits)
+            answer = self._fit_map(X, y, sample_weight, limits) if given is None else self._fit_classes(given, limits)
             self._report(answer)
             frame.interrupted = answer.error is not None
         return self
@@ -218,12 +218,12 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
     def _strength(self, weight: np.ndarray, total: float) -> np.ndarray:
         return weight * (self.C / total if self.scaling == "svm-multiclass" else self.C)
 
-    def _fit_classes(self, table: Table, limits: Limits) -> Answer:
-        X, rows, classes = table.X, table.rows, table.classes
+    def _fit_classes(self, given: TrainingSet, limits: Limits) -> Answer:
+        X, rows, classes = given.X, given.rows, given.classes
         losses = ClassLosses(self._loss(len(classes)), self.rescaling, self.intercept != "none")
         w, B = self._last(len(classes), X.shape[1], X.shape[0]) if self.warm_start else (None, None)
         self._B = None
-        examples = replace(table.examples(kernels.LINEAR), weight=self._strength(table.weight, table.plain.sum()))
+        examples = replace(given.examples(kernels.LINEAR), weight=self._strength(given.weight, given.plain.sum()))
         if self.algorithm == "auto" and (self.rescaling == "margin" or losses.level is not None):
             answer, W, B = Steps(losses, examples, limits).solve(None if B is None else B[:, rows])
             if self.warm_start:
@@ -233,7 +233,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
             some = X if len(rows) == X.shape[0] else X[rows]
             some = joint_maps.with_ones(some) if losses.ones else some
             w = None if w is None else (w if losses.ones else w[:, :-1]).ravel()
-            outputs = joint_maps.Classes(some, table.y, losses.loss, self.rescaling)
+            outputs = joint_maps.Classes(some, given.y, losses.loss, self.rescaling)
             answer = self._cut(outputs, examples.weight, w, limits)
             W = answer.w.reshape(len(classes), -1)
         self.classes_, self.loss_matrix_ = classes, losses.loss
@@ -265,7 +265,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
             oracle, caps = joint_maps.n_slack(outputs), strength
         else:
             oracle, caps = joint_maps.one_slack(outputs, strength), np.ones(1)
-        return minimize(oracle, outputs.size, caps, limits, start, polish=outputs.size * len(strength) <= FEW)
+        return minimize(oracle, outputs.size, caps, limits, start, polish=outputs.size * len(strength) <= SMALL_PROBLEM)
 
     def _loss(self, n_classes: int) -> np.ndarray:
         if self.loss_matrix is None:

@@ -22,9 +22,9 @@ from .. import _core
 from ..fitting.limits import Limits
 from ..training.certificates import relative_gap
 
-IDLE = 50  # rounds after which an unused cut is dropped
+UNUSED_ROUNDS = 50  # rounds after which an unused cut is dropped
 ROUNDING_GAP = 1e-15  # relative gap that is rounding error
-STEPS = 20_000  # of the small quadratic program in one round
+PROGRAM_STEPS = 20_000  # of the small quadratic program in one round
 POLISH = 30  # rounds of polishing at most
 # oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
 Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
@@ -69,7 +69,7 @@ class Cuts:
         return xi
 
     def add(self, group: np.ndarray, vectors: np.ndarray, offsets: np.ndarray) -> None:
-        used = self.idle <= IDLE
+        used = self.idle <= UNUSED_ROUNDS
         keep = np.flatnonzero(used)
         products = vectors @ self.vectors[keep].T
         Q = np.block([[self.Q[np.ix_(keep, keep)], products.T], [products, vectors @ vectors.T]])
@@ -97,7 +97,7 @@ class Cuts:
         a[rest] = np.maximum(caps - np.bincount(np.searchsorted(groups, self.group), self.a, k), 0.0)
         Q[np.ix_(ours, ours)] = self.Q
         offsets = np.append(first + np.arange(k), m + k)
-        self.a = _core.solve_qp(Q, linear, upper, offsets, a, tol, STEPS)[ours]
+        self.a = _core.solve_qp(Q, linear, upper, offsets, a, tol, PROGRAM_STEPS)[ours]
         self.idle = np.where(self.a > 0, 0, self.idle + 1)
 
 

@@ -25,7 +25,9 @@ from . import joint_maps
 from .cutting_planes import Answer
 
 OWN = MACHINES["crammer-singer"]
-FEW = 5000  # numbers in all rows, times classes, up to which the problem is solved to rounding: it costs nothing
+SMALL_PROBLEM = (
+    5000  # numbers in all rows, times classes, up to which the problem is solved to rounding: it costs nothing
+)
 ROUNDING = 1e-9  # violation that is called so in the sweeps, in units of the largest loss
 COARSE = 0.1  # largest violation at the end of the first attempt, in units of the largest loss
 TIGHTEN = 0.2  # of it for the next attempt, until the gap is small enough: a small gap often comes long before
@@ -62,7 +64,7 @@ class Steps:
     def solve(self, B: np.ndarray | None) -> tuple[Answer, np.ndarray, np.ndarray]:
         """Steps at smaller and smaller tolerances until the gap is small enough: the answer, the weights and B."""
         e, top, limits = self.e, self.loss.max(), self.limits
-        tol, n_iter, tiny = COARSE * top, 0, e.X.shape[1] * len(e) * len(self.loss) <= FEW
+        tol, n_iter, tiny = COARSE * top, 0, e.X.shape[1] * len(e) * len(self.loss) <= SMALL_PROBLEM
         while True:
             allowed = replace(limits, tol=tol, max_iter=(limits.max_iter - n_iter) * self.sweep)
             s = self.attempt(B, allowed)
@@ -78,7 +80,7 @@ class Steps:
         if B is not None:
             D = margins.rows_of_prototypes(OWN.margins, B / self.size, e.y, e.weight)
         if self.in_weights:
-            losses = linear.Losses(e.weight, np.zeros(len(e)), True, self.given.ones, self.loss)
+            losses = linear.LinearLosses(e.weight, np.zeros(len(e)), True, self.given.ones, self.loss)
             return linear.solve(losses, e, limits, D)
         f = Formulation(OWN, intercept="regularized" if self.given.ones else "none")
         return margins.solve(f, e, limits, D.T)

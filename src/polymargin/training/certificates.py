@@ -17,12 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _core, kernels
-from ..fitting.examples import Examples
+from ..fitting.examples import COPIED_ROWS, Examples
 from ..machines import MACHINES
 
 EPS = 8 * float(np.finfo(float).eps)  # eight standard deviations, or a few operations
-MOST = 1e-3  # of the primal value may be rounding
-BLOCK = 4096  # rows at a time
+MOST_ROUNDING = 1e-3  # of the primal value may be rounding
 
 
 def relative_gap(primal: float, dual: float) -> float:
@@ -58,9 +57,9 @@ class Claim:
         """Whether errors of scores are too large a share of the value; rounding of 1 - f itself is unavoidable."""
         if self.squared:  # sum slopes ((xi + error)^2 - xi^2) / 2, by Cauchy's inequality
             root = np.sqrt(float(slopes @ error**2))
-            largest = max(MOST * self.size, EPS**2 * float(slopes.sum()))
+            largest = max(MOST_ROUNDING * self.size, EPS**2 * float(slopes.sum()))
             return bool((np.sqrt(2 * self.size) + root) * root > largest)
-        return float(slopes @ error) > max(MOST * self.size, EPS * float(slopes.sum()))
+        return float(slopes @ error) > max(MOST_ROUNDING * self.size, EPS * float(slopes.sum()))
 
 
 def hiding_error(e: Examples, claim: Claim) -> float:
@@ -76,8 +75,8 @@ def hiding_error(e: Examples, claim: Claim) -> float:
     slopes = slopes * (np.asarray(abs(B).sum(axis=0)).ravel() > 0)  # rows without a coefficient have no loss
     if claim.W is not None and claim.is_hidden(error, slopes):
         longest = np.abs(claim.W).max(axis=0)
-        for at in range(0, len(e), BLOCK):
-            error[at : at + BLOCK] = EPS * (abs(e.X[e.rows[at : at + BLOCK]]) @ longest)
+        for at in range(0, len(e), COPIED_ROWS):
+            error[at : at + COPIED_ROWS] = EPS * (abs(e.X[e.rows[at : at + COPIED_ROWS]]) @ longest)
     return float(error.max()) if claim.is_hidden(error, slopes) else 0.0
 
 
@@ -87,14 +86,14 @@ def core_error(X: Any, kernel: dict[str, Any], alpha: np.ndarray, size: float) -
     if k is None or not len(k):
         return 0.0
     error = EPS * float(np.sqrt(k.max() * (k @ alpha**2)))
-    return error if error > MOST * size else 0.0
+    return error if error > MOST_ROUNDING * size else 0.0
 
 
 def joint_error(est: Any, e: Examples, solution: Any, strength: np.ndarray) -> float:
     """`hiding_error` of a fitted joint machine."""
     margins, T, squared = MACHINES[est.machine].margins, len(est.classes_), est.loss == "squared_hinge"
     if margins:  # a slack per class, and squares are not halved
-        strength = strength * (1 if margins.largest else T) * (2 * margins.square if squared else 1)
+        strength = strength * (1 if margins.capped else T) * (2 * margins.square if squared else 1)
     B = solution.alpha[None, :] if solution.B is None else solution.B
     size = max(abs(est.primal_objective_), abs(est.dual_objective_), 0.0 if est.nu is None else T * est.rho_)
     return hiding_error(e, Claim(B, strength, squared, size, est._coef))

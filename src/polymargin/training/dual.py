@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _core
-from ..fitting.examples import Examples
+from ..fitting.examples import COPIED_ROWS, Examples
 from ..fitting.limits import Limits
 from ..kernels import as_data, is_far
 from .certificates import squares
@@ -25,8 +25,6 @@ from .problem import Formulation, Solution
 from .runs import Out, Run, in_precision, value_type
 from .starting_points import start
 from .two_classes import is_signed, signed_form
-
-BLOCK = 4096  # rows that are copied at a time
 
 
 def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None = None) -> Solution:
@@ -121,7 +119,7 @@ def moved_back(e: Examples, a: np.ndarray, center: np.ndarray) -> np.ndarray:
     W = np.zeros((len(segments) - 1, len(center)))
     label = np.repeat(np.arange(len(W)), np.diff(segments))
     used = np.flatnonzero(a)
-    for some in np.split(used, range(BLOCK, len(used), BLOCK)):
+    for some in np.split(used, range(COPIED_ROWS, len(used), COPIED_ROWS)):
         places = (label[some], np.arange(len(some)))
         W += sp.csr_array((a[some], places), shape=(len(W), len(some))) @ (X[rows[some]] - center)
     usual = math.fsum(a) / len(W)

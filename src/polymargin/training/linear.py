@@ -22,18 +22,18 @@ from ..kernels import as_data
 from .problem import Solution
 from .runs import Run
 
-FEW = 1024  # up to this many rows one working set of the kernel engine holds the whole problem, and is more exact
+WHOLE_ROWS = 1024  # up to this many rows one working set of the kernel engine holds all of them, and is more exact
 
 
 def pays(X: Any, n: int, n_classes: int, memory: float) -> bool:
     """Whether weights are the faster way: many rows, and these sparse or short beside a kernel row of n values."""
     sparse = sp.issparse(X) and 10 * X.nnz <= X.shape[0] * X.shape[1]
     short = 4 * X.shape[1] * n_classes <= n
-    return n > FEW and (sparse or short) and 8 * n_classes * X.shape[1] <= memory
+    return n > WHOLE_ROWS and (sparse or short) and 8 * n_classes * X.shape[1] <= memory
 
 
 @dataclass(frozen=True)
-class Losses:
+class LinearLosses:
     """sum_i upper_i max_m (or sum_m) (target[y_i, m] + f_m(x_i) - f_y(x_i))_+, the largest slack or the sum of all.
 
     Where ``upper`` is infinite the loss is the sum of squares of the slacks over 2 ``ridge``. ``target`` is the margin
@@ -42,12 +42,12 @@ class Losses:
 
     upper: np.ndarray
     ridge: np.ndarray
-    largest: bool
+    capped: bool
     intercept: bool
     target: np.ndarray | None = None
 
 
-def solve(losses: Losses, e: Examples, limits: Limits, D: np.ndarray | None = None) -> Solution:
+def solve(losses: LinearLosses, e: Examples, limits: Limits, D: np.ndarray | None = None) -> Solution:
     """Minimize 1/2 sum_c |w_c|^2 + losses.
 
     ``D``, (n, n_classes), is the feasible point to start from, the transpose of B; it is changed in place.
@@ -59,7 +59,7 @@ def solve(losses: Losses, e: Examples, limits: Limits, D: np.ndarray | None = No
         np.ascontiguousarray(e.rows, dtype=np.int64),
         np.ascontiguousarray(e.y, dtype=np.int64),
         e.n_classes,
-        losses.largest,
+        losses.capped,
         float(losses.intercept),
         target,
         limits.threads,

@@ -32,7 +32,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
     ridge = 1 / (2 * margins.square * strength) if f.form.ridge else np.zeros(len(e))
     in_weights = f.solver == "auto" and margins.reference == "own" and e.kernel["kind"] == "linear"
     if in_weights and linear.pays(e.X, len(e), T, limits.memory):
-        losses = linear.Losses(upper, ridge, margins.largest, f.intercept == "regularized")
+        losses = linear.LinearLosses(upper, ridge, margins.capped, f.intercept == "regularized")
         return linear.solve(losses, e, limits, None if B0 is None else rows_of_prototypes(margins, B0, e.y, upper))
     if (row := two_classes.binary(f, T)) is not None:
         found = dual.solve(row.formulation(f), e, limits, row.variables(B0))
@@ -44,7 +44,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
 
     def attempt(dtype: str, b: np.ndarray) -> Out:
         core = _core.MarginSolver(
-            as_data(e.X), e.kernel, e.sorted_rows, label, T, margins.reference, own_target, margins.largest, dtype,
+            as_data(e.X), e.kernel, e.sorted_rows, label, T, margins.reference, own_target, margins.capped, dtype,
             float(limits.memory), limits.threads,
         )  # fmt: skip
         run = Run(core, limits)
@@ -89,12 +89,12 @@ def variables(margins: Margins, B: np.ndarray, y: np.ndarray, upper: np.ndarray)
         else:  # B leaves a common shift open: the objective grows with |b|, so the largest that the bounds allow
             others = np.where(y == np.arange(len(B))[:, None], np.inf, B).min(axis=0)
             shift = np.maximum(-B[y, i], -upper - others)
-            if margins.largest and len(B) > 2:
+            if margins.capped and len(B) > 2:
                 shift = np.maximum(shift, (2 * B[y, i] - B.sum(axis=0) - upper) / (len(B) - 2))
             b += shift
     own = np.zeros_like(b, dtype=bool)
     own[y, i] = True
     b = np.where(own, np.clip(b, 0, upper if margins.own_target else 0.0), np.clip(b, -upper, 0))
-    if margins.largest:
+    if margins.capped:
         b *= np.minimum(1.0, upper / np.maximum(np.abs(b).sum(axis=0), 1e-300))
     return b

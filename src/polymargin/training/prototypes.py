@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core, kernels
 from ..files.model_file import save_model
 from ..fitting.checks import check_rows
+from ..fitting.examples import COPIED_ROWS
 from ..fitting.hints import NoProbabilities
 from ..fitting.progress import CALLER
 from ..fitting.resources import threads
@@ -40,7 +41,6 @@ LARGEST_COEF = 1 << 28
 # Whether classes overlap is judged on some rows and scores of fits with enough of them, by the share of these rows
 # whose own score beats the mean and not the best.
 ENOUGH, OVERLAP_ROWS, OVERLAP_VALUES, OVERLAP = 200, 1000, 1 << 20, 0.15
-BLOCK = 4096  # rows copied at a time
 
 
 class PrototypeClassifier(NoProbabilities, ClassifierMixin, BaseEstimator):
@@ -247,12 +247,12 @@ def weights(X: Any, B: Any) -> np.ndarray:
         return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T, dtype=np.float64)
     real: Any = np.float64
     coef, sums = B.T, B.astype(np.longdouble).sum(axis=1)
-    center = X[:BLOCK].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
+    center = X[:COPIED_ROWS].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
     if len(X) and kernels.is_far(X, np.arange(len(X))):  # slow, but the center would multiply what is rounded
         coef, real = coef.astype(np.longdouble), np.longdouble
         sums = [math.fsum(row.data if sp.issparse(row) else row) for row in B]
     coef = coef.tocsr() if sp.issparse(coef) else coef
     W = np.multiply.outer(np.asarray(sums, dtype=np.longdouble), center)
-    for at in range(0, len(X), BLOCK):
-        W += coef[at : at + BLOCK].T @ (X[at : at + BLOCK].astype(real) - center)
+    for at in range(0, len(X), COPIED_ROWS):
+        W += coef[at : at + COPIED_ROWS].T @ (X[at : at + COPIED_ROWS].astype(real) - center)
     return np.ascontiguousarray(W, dtype=np.float64)

@@ -17,11 +17,11 @@ Out = dict[str, Any]  # what a compiled solver returns, by name
 
 NO_MARGIN = 1e-6  # of the largest Q[i, i]
 TRIES = 2  # gradients recomputed where rounding is large
-FEW = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
+FLOAT64_ROWS = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
 FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
 
 
-def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = FEW) -> str:
+def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = FLOAT64_ROWS) -> str:
     """Type of the kernel values: float64 for up to `few` rows.
 
     A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
