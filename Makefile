@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest test-clang sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang test-wide sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-matrix   some tests again on other instruction sets, BLAS kernels, threads and seeds"
 	@echo "make test-oldest   some tests with the oldest packages that are declared"
 	@echo "make test-clang    some tests with the core built by Clang"
+	@echo "make test-wide     some tests with the lanes of AVX-512, on any processor with AVX2"
 	@echo "make sanitize   some tests with cores that look for memory errors, undefined behavior and races of threads"
 	@echo "make fuzz SECONDS=60   so long each: changed files, strange calls, strange command lines"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
@@ -41,6 +42,10 @@ test-oldest: $(VENV)/oldest/built
 
 test-clang: $(VENV)/clang/built $(VENV)/extra-test
 	@PYTHON=$(PY) PYTHONPATH=$(CURDIR)/$(VENV)/clang ROWS=CXX=clang++ .ci/matrix $(ARGS)
+
+test-wide: $(VENV)/wide/built $(VENV)/extra-test
+	@PYTHONPATH=$(CURDIR)/$(VENV)/wide $(PY) -c "from polymargin import _core; assert _core.simd() == 'avx512', 'needs AVX2'"
+	@PYTHON=$(PY) PYTHONPATH=$(CURDIR)/$(VENV)/wide ROWS=POLYMARGIN_WIDE=ON .ci/matrix $(ARGS)
 
 sanitize: sanitize-address sanitize-thread
 
@@ -166,6 +171,11 @@ $(VENV)/clang/built: $(VENV)/built
 	$(call need,command -v clang++,this needs Clang and found no 'clang++': install it (Debian and Ubuntu: apt-get install clang).)
 	@echo "Building polymargin with Clang ..."
 	@CXX=clang++ $(call core,clang)
+	@touch $@
+
+$(VENV)/wide/built: $(VENV)/built
+	@echo "Building polymargin with vectors of 64 bytes ..."
+	@$(call core,wide,-C cmake.define.POLYMARGIN_WIDE=ON)
 	@touch $@
 
 $(VENV)/address/built $(VENV)/thread/built: $(VENV)/%/built: $(VENV)/built

@@ -11,9 +11,13 @@ Simd best() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Simd::base;
+#if defined(POLYMARGIN_WIDE)
+  return Simd::avx512;
+#else
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
   return wide ? Simd::avx512 : Simd::avx2;
+#endif
 #else
   return Simd::base;
 #endif

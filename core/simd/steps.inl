@@ -87,9 +87,9 @@ void update(T* G, const T* Qi, const T* Qj, T di, T dj, Index n) {
 // 1 / x to about twelve bits where the processor has that, else exactly.
 inline V<double> about_inverse(V<double> x) { return 1.0 / x; }
 inline V<float> about_inverse(V<float> x) {
-#if defined(__AVX512F__) && VECTOR_BYTES == 64
+#if defined(__AVX512F__)
   return (V<float>)_mm512_rcp14_ps((__m512)x);
-#elif defined(__AVX2__) && VECTOR_BYTES == 32
+#elif VECTOR_BYTES == 32
   return (V<float>)_mm256_rcp_ps((__m256)x);
 #else
   return 1.0f / x;

@@ -70,7 +70,7 @@ void convert(bool wide, const void* x, Index d, const void* mean, const T* scale
 }
 
 // What `few` does for a whole vector: appends the numbers and values of the lanes that are not 0, without a branch.
-#if VECTOR_BYTES == 64
+#if defined(__AVX512F__)
 INLINE Index append(V<float> x, Index k, std::int32_t* feature, float* value) {
   const __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
   const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

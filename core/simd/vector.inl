@@ -4,10 +4,17 @@
 // processor (SSE2, NEON), 32 for AVX2 with FMA, 64 for AVX-512. Everything here and in those files lies in a namespace of the
 // instruction set, and nothing of the STL is used: the linker keeps one copy of an inline function for the whole program, which
 // could be the copy made with AVX-512 instructions.
+//
+// POLYMARGIN_WIDE: vectors of 64 bytes on a processor with AVX2, in halves, so that what depends on the number of lanes can be
+// tested there.
 #pragma once
 #if VECTOR_BYTES == 64
 #define POLYMARGIN_ISA avx512
-#if !defined(__AVX512F__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__AVX512BW__)
+#if defined(POLYMARGIN_WIDE)
+#if !defined(__AVX2__) || !defined(__FMA__) || defined(__AVX512F__)
+#error "compile files that end in _avx512 with -mavx2 -mfma -DPOLYMARGIN_WIDE"
+#endif
+#elif !defined(__AVX512F__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__AVX512BW__)
 #error "compile files that end in _avx512 with -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma"
 #endif
 #elif VECTOR_BYTES == 32
@@ -100,11 +107,11 @@ INLINE I<T> iota() {
 // vmax, vmin: the second of two numbers of which one is NaN. multiply_add: a b + c, rounded once where the processor can. Said
 // explicitly: a compiler may fuse one loop and not another, and then the norm of a row is not its dot with itself. widened:
 // floats at p as doubles.
-#if VECTOR_BYTES == 64
+#if defined(__AVX512F__)
 #define POLYMARGIN_INTRINSIC(name) _mm512_##name
 #elif VECTOR_BYTES == 32
 #define POLYMARGIN_INTRINSIC(name) _mm256_##name
-#elif defined(__x86_64__)
+#elif defined(__x86_64__) && VECTOR_BYTES == 16
 #define POLYMARGIN_INTRINSIC(name) _mm_##name
 #endif
 
@@ -143,6 +150,22 @@ INLINE V<T> vmin(V<T> a, V<T> b) {
 #if defined(POLYMARGIN_INTRINSIC) && defined(__FMA__)
 INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return POLYMARGIN_INTRINSIC(fmadd_ps)(a, b, c); }
 INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return POLYMARGIN_INTRINSIC(fmadd_pd)(a, b, c); }
+#elif defined(POLYMARGIN_WIDE)
+template <class T>
+union Halves {
+  V<T> whole;
+  typename Pack<T, W<T> / 2>::V half[2];
+};
+INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) {
+  Halves<float> x{a}, y{b}, z{c};
+  for (int h = 0; h < 2; ++h) z.half[h] = _mm256_fmadd_ps(x.half[h], y.half[h], z.half[h]);
+  return z.whole;
+}
+INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) {
+  Halves<double> x{a}, y{b}, z{c};
+  for (int h = 0; h < 2; ++h) z.half[h] = _mm256_fmadd_pd(x.half[h], y.half[h], z.half[h]);
+  return z.whole;
+}
 #elif defined(__aarch64__)
 INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return vfmaq_f32(c, a, b); }
 INLINE V<double> multiply_add(V<double> a, V<double> b, V<double> c) { return vfmaq_f64(c, a, b); }
@@ -157,7 +180,7 @@ INLINE typename Pack<double, lanes>::V widened(const double* p) {
 }
 template <int lanes>
 INLINE typename Pack<double, lanes>::V widened(const float* p) {
-#if VECTOR_BYTES == 64  // GCC would convert by halves
+#if defined(__AVX512F__)  // GCC would convert by halves
   if constexpr (lanes == 8) return _mm512_cvtps_pd(_mm256_loadu_ps(p));
 #endif
   return __builtin_convertvector(load_pack<lanes>(p), typename Pack<double, lanes>::V);

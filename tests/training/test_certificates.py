@@ -90,6 +90,18 @@ def test_squared_hinge_without_a_minimum_is_refused_or_finite(estimator):
         assert est.duality_gap_ == np.inf
 
 
+@pytest.mark.parametrize(("square", "match"), [(-1.0, "has no minimum"), (0.5, None)])
+def test_exact_intercepts_of_the_squared_hinge_and_the_sign_of_a_square(square, match):
+    """a'(Q + 1/C)a of every point has the sign of the kernel; where it is negative the dual has no bound."""
+    K, y = square * np.eye(8), np.arange(8) % 2
+    est = JointSVC("scatter", intercept="exact", loss="squared_hinge", kernel="precomputed", C=1e6)
+    if match:
+        with pytest.raises(ValueError, match=match):
+            est.fit(K, y)
+    else:  # alpha = 1 / (square / 2 + 1 / C) for each row
+        assert est.fit(K, y).dual_objective_ == pytest.approx(8 / 2 / (square / 2 + 1e-6), rel=1e-9)
+
+
 @pytest.mark.parametrize("solver", ["mdm", "ksk"])
 def test_min_norm_solvers_stay_feasible_with_indefinite_kernels(solver):
     K = -np.eye(10)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from .certificates import EPS
 from .runs import Out, Run
 from .starting_points import start, start_with_sums
 
@@ -64,12 +65,20 @@ def exact_c_form(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray) -> Out
 
 
 def scaled(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray) -> Out:
-    """The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1."""
+    """The squared hinge is homogeneous: solve once with lam = 1 and no target, then scale so that rho becomes 1.
+
+    A point a whose multipliers give no scale has a best one of its own, the maximum of t sum a - t^2/2 a'Ha. Where
+    rounding hides the sign of a'Ha it is 0, and where that is negative the dual has no bound: a endless.
+    """
     run.relative = True
     out = nu_form(run, replace(q, linear=np.zeros_like(q.linear)), begin, T, shares)
-    if out["rho"] <= 0:
-        return out
-    scale = 1 / out["rho"]
+    scale = 1 / out["rho"] if out["rho"] > 0 else 0.0
+    if scale == 0:
+        total, square = float(out["alpha"].sum()), float(out["alpha"] @ out["gradient"])
+        error = EPS * max(run.largest, 1.0) * total**2
+        if square < -error:
+            return out | {"alpha": np.full_like(out["alpha"], np.inf), "status": "endless"}
+        scale = total / square if square > error else 0.0
     alpha, s = out["alpha"] * scale, (out["gradient"] - q.ridge * out["alpha"]) * scale
     b = out["b"] * scale
     primal, dual = objectives(q, alpha, s, b)
