@@ -27,7 +27,7 @@ class LandmarkRows {
         strength_(strength),
         team_(n_jobs) {
     const Kernel k = kernel_of(kernel_);
-    p_.rows = span(rows_), p_.label = span(label_), p_.strength = span(strength_), p_.classes = classes;
+    p_.rows = span(rows_), p_.label = span(label_), p_.strength = span(strength_), p_.loss.classes = classes;
     check_pair(Z_.data, X_.data, k, span(landmarks_), p_.rows);
     if (p_.label.size != p_.rows.size || p_.strength.size != p_.rows.size)
       refuse("label and strength need one entry per row");
@@ -37,11 +37,11 @@ class LandmarkRows {
     check_numbers(p_.strength, std::numeric_limits<double>::min(), kLargest, "strength");
     if (reference != "own" && reference != "mean" && reference != "none")
       refuse("reference must be 'own', 'mean' or 'none'");
-    p_.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
+    p_.loss.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
     check_numbers({&own_target, 1}, 0, kLargest, "own_target");
-    p_.own_target = own_target, p_.others = others, p_.capped = capped;
+    p_.loss.own_target = own_target, p_.loss.others = others, p_.loss.capped = capped;
     check_numbers({&square, 1}, 0, kLargest, "square");
-    p_.square = square;
+    p_.loss.square = square;
     if (capped && square > 0) refuse("a squared loss has no cap");
     is_double(dtype) ? make(wide_, k, "float64", checked_memory(memory))
                      : make(narrow_, k, "float32", checked_memory(memory));
@@ -58,7 +58,7 @@ class LandmarkRows {
                   : narrow_->sums(from, to, U.data(), b.data(), smoothing, curvature.data(), team_);
     }
     nb::dict result;
-    result["loss"] = out.loss, result["smooth"] = out.smooth, result["linear"] = out.linear;
+    result["loss"] = out.losses.loss, result["smooth"] = out.losses.smooth, result["linear"] = out.losses.linear;
     result["G"] = as_vector(std::move(out.G)), result["g"] = as_vector(std::move(out.g));
     return result;
   }
@@ -91,7 +91,7 @@ class LandmarkRows {
   nb::tuple some_as(LandmarkPass<T>& pass, const char* dtype, const Vector<Index>& which, const Vector<double>& U,
                     const Vector<double>& b, double smoothing) {
     auto K = empty<T>(dtype, span(landmarks_).size, which.size());
-    auto a = empty<double>("float64", which.size(), p_.classes);
+    auto a = empty<double>("float64", which.size(), p_.loss.classes);
     {
       const nb::gil_scoped_release free;
       pass.some(span(which), U.data(), b.data(), smoothing, K.data(), a.data(), team_);
@@ -100,7 +100,7 @@ class LandmarkRows {
   }
 
   void check_point(const Vector<double>& U, const Vector<double>& b, double smoothing) const {
-    if (!is_product(span(U).size, p_.classes, span(landmarks_).size) || span(b).size != p_.classes)
+    if (!is_product(span(U).size, p_.loss.classes, span(landmarks_).size) || span(b).size != p_.loss.classes)
       refuse("U needs one entry per class and landmark, b one per class");
     check_numbers(span(U), -kLargest, kLargest, "U");
     check_numbers(span(b), -kLargest, kLargest, "b");

@@ -2,7 +2,7 @@
 //
 //   f_c(x) = sum_l U[c,l] k(z_l, x) + b_c,      q_c = 1 + f_c - ref for c != y,      q_y = own_target - (f_y - ref)
 //
-// with the references of margin_problem.hpp; u = C weight. The hinge of a row is u sum_c (q_c)_+ or, capped, u max_c (q_c)_+. Both
+// as in margin_loss.hpp; u = C weight. The hinge of a row is u sum_c (q_c)_+ or, capped, u max_c (q_c)_+. Both
 // are max over a of sum_c a_c q_c with 0 <= a_c <= u and, capped, sum_c a_c <= u: the dual's own variables. s times the entropy of
 // a / u makes them smooth,
 //
@@ -21,24 +21,18 @@
 
 #include "base/team.hpp"
 #include "kernels/kernel_rows.hpp"
-#include "margins/margin_problem.hpp"
+#include "simd/landmark_steps.hpp"
 
 namespace polymargin {
 
 struct LandmarkProblem {
   Span<const Index> rows, label;  // data row and class of each example, in any order
   Span<const double> strength;    // C weight
-  Index classes = 0;
-  Reference reference = Reference::own;
-  double own_target = 0;  // 0: no margin for the own class
-  bool others = true;     // margins for the other classes
-  bool capped = false;    // the loss is the largest slack, not the sum of all
-  double square = 0;      // 0: the hinge
+  MarginLoss loss;
 };
 
 struct LandmarkSums {
-  double loss = 0, smooth = 0;  // the true losses and the smooth ones
-  double linear = 0;  // sum_c t_c a_c - r/2 |a|^2 with the true r: the dual value but for -1/2 |sum_i V'a phi(x_i)|^2
+  LossSums losses;           // the linear part, with the true r, is the dual value but for -1/2 |sum_i V'a phi(x_i)|^2
   std::vector<double> G, g;  // sum_i (V'a)_c k(z_l, x_i), classes x landmarks; sum_i (V'a)_c
 };
 
@@ -60,23 +54,15 @@ class LandmarkPass {
 
  private:
   struct Bench;
-  struct Slope {
-    double loss, smooth, linear, curvature;
-  };
   void fill(Span<const Index> columns, T* tile) const;
   const T* tile(Index from, Index to, Bench& at);
-  void score(const T* tile, Index n, const double* b, Bench& at) const;
-  Slope slope(Index i, Index lane, double s, Bench& at) const;
-  void squared(double u, Bench& at, Slope& out) const;
-  void largest(double u, double s, double most, Bench& at, Slope& out) const;
-  void each(double u, double s, Bench& at, Slope& out) const;
-  void add(const T* tile, Index n, Bench& at, LandmarkSums& out) const;
+  LossSums slopes(const T* tile, const double* b, double s, Bench& at) const;
   void set_weights(const double* U);
   void share(Index n, Team& team, const std::function<void(Index)>& task) const;
 
   LandmarkProblem p_;
   KernelBlocks<T> blocks_;
-  const TileOps<T>& ops_;
+  const LandmarkSteps<T>& steps_;
   Span<const Index> landmarks_;
   Index m_;
   std::vector<T> U_;

@@ -14,11 +14,10 @@
 //
 // and a margin is F[c,j] - ref[j], ref the own score, the mean score or 0: one kernel row changes only the classes that moved.
 #pragma once
+#include "base/margin_loss.hpp"
 #include "base/solution.hpp"
 
 namespace polymargin {
-
-enum class Reference { own, mean, none };
 
 struct MarginProblem {
   Span<const Index> rows, label;  // data row and class of each example; examples are sorted by class
