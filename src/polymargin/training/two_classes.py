@@ -85,5 +85,5 @@ def binary(f: Formulation, n_classes: int) -> Binary | None:
     if margins.reference == "own":
         return Binary(2.0, square, 1.0)
     if margins.reference == "mean":
-        return Binary(0.5, square * (2 if own and not margins.largest else 1), 0.5)
-    return Binary(1.0, square, 1.0, copies=2) if own and not margins.largest else None
+        return Binary(0.5, square * (2 if own and not margins.capped else 1), 0.5)
+    return Binary(1.0, square, 1.0, copies=2) if own and not margins.capped else None
