@@ -38,7 +38,7 @@ struct LandmarkProblem {
 
 struct LandmarkSums {
   double loss = 0, smooth = 0;  // the true losses and the smooth ones
-  double linear = 0;  // sum_c t_c a_c - r/2 |a|^2 with the true r: the dual value but for -1/2 |sum_i V'a phi(x_i)|^2
+  double linear = 0;  // sum_c t_c a_c - r/2 |a|^2 with the true r: the dual value without -1/2 |sum_i V'a phi(x_i)|^2
   std::vector<double> G, g;  // sum_i (V'a)_c k(z_l, x_i), classes x landmarks; sum_i (V'a)_c
 };
 
