@@ -17,7 +17,7 @@ help:
 	@echo "make test-clang    some tests with the core built by Clang"
 	@echo "make test-wide     some tests with the lanes of AVX-512, on any processor with AVX2"
 	@echo "make sanitize   some tests with cores that look for memory errors, undefined behavior and races of threads"
-	@echo "make fuzz SECONDS=60   so long each: changed files, strange calls, strange command lines"
+	@echo "make fuzz SECONDS=60   for that long each: changed files, strange calls, strange command lines"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
 	@echo "make docs     build the site, gallery included, into docs/_build/html; warnings are errors"
 	@echo "make dist     build source archive and wheel, and try the wheel in an environment of its own"
@@ -54,7 +54,7 @@ sanitize-address: $(VENV)/address/built $(VENV)/extra-test
 	LD_PRELOAD="$$($(GXX) -print-file-name=libasan.so) $$($(GXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  PYTHONPATH=$(CURDIR)/$(VENV)/address $(PY) -m pytest -n 2 -p no:cacheprovider \
-	  tests/core/test_core_arguments.py tests/core/test_faces.py tests/core/test_kernel_core.py tests/fitting/test_bad_input.py tests/training/test_kesler_solvers.py \
+	  tests/core/test_core_arguments.py tests/core/test_faces.py tests/core/test_kernel_core.py tests/core/test_scores.py tests/fitting/test_bad_input.py tests/fitting/test_indefinite.py tests/training/test_kesler_solvers.py \
 	  tests/training/test_scatter.py tests/reductions/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
 
 # The first race ends a test. Threads that share rows and columns, and Ctrl-C among them; what counts on a quick core is left out, and so are

@@ -189,7 +189,7 @@ def main():
     parser.add_argument("names", nargs="*", help=f"small, large, or out of {', '.join((*SMALL, *LARGE))}; none: all")
     parser.add_argument("--splits", type=int, help="of a set without official test rows")
     parser.add_argument("--seed", type=int, default=0, help="number of the first split")
-    parser.add_argument("--rows", type=int, help="at most so many training rows")
+    parser.add_argument("--rows", type=int, help="at most this many training rows")
     parser.add_argument(
         "--searched", type=int, default=SEARCHED, help="rows up to which GridSearchCV runs (%(default)s)"
     )

@@ -234,7 +234,7 @@ def main(argv=None):
     parser.add_argument("names", nargs="*", metavar="problem", help="two, five; default: both")
     parser.add_argument("--rows", type=sized, default=ROWS, help="comma-separated (5,000 to 80,000)")
     parser.add_argument("--machines", help=f"comma-separated; default: {', '.join(MACHINES)}")
-    parser.add_argument("--most", type=float, default=60, help="no more rows after so many processor seconds (60)")
+    parser.add_argument("--most", type=float, default=60, help="no more rows after this many processor seconds (60)")
     parser.add_argument("--limit", type=float, default=600, help="processor seconds after which a fit is ended (600)")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="clock of the demands (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="1,000 and 2,000 rows")

@@ -108,7 +108,7 @@ class Checks:
         return False
 
     def no_margin(self):
-        """The optimum of the hinge's nu form has no margin: rho is 0 but for rounding, and optimal in that unit."""
+        """The optimum of the hinge's nu form has no margin: rho is 0 except for rounding, and optimal in that unit."""
         p, m = self.p, self.m
         self.expect(p.get("nu") is not None and p.get("loss") == "hinge", "no_margin", "the form has no margin to lose")
         unit = NO_MARGIN * (1 - 1 / self.f.T) * float(np.diag(self.f.K).max())

@@ -25,7 +25,7 @@ from sklearn.preprocessing import normalize
 
 MANY = 1000  # rows beyond which plain float64 is used if rows are near the origin
 LOWEST = float(np.exp(-35))  # of the box; three roundings of it
-SIGMAS = 8.0  # rounding errors add up like independent ones; so many standard deviations
+SIGMAS = 8.0  # rounding errors add up like independent ones; this many standard deviations
 
 
 def kernel_matrix(kernel, X, Z, gamma, degree, coef0, real=np.longdouble):

@@ -33,7 +33,7 @@ from polymargin.datasets import DatasetNotFound
 from . import datasets
 
 MOST_STEPS = 400_000
-POLISHED = 256  # up to so many rows the compiled solvers go on to rounding error
+POLISHED = 256  # up to this many rows the compiled solvers go on to rounding error
 
 
 def box(X):

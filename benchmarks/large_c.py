@@ -132,7 +132,7 @@ def below(text, number):
 
 
 def found(name, machine, limit):
-    """{C: facts of a fit}; those that were ended, or not begun for that reason, have the limit as their seconds."""
+    """{C: facts of a fit}; those that were ended, or not started for that reason, have the limit as their seconds."""
     given, reason = fits("large_c", [name, machine, "--limit", limit], len(COSTS), limit)
     ended = dict(wall=limit, cpu=limit, stopped=True, status=reason, score=None)
     runs = {C: ended for C in COSTS if reason == "stopped"} | {r["C"]: {**r, "stopped": False} for r in given}

@@ -16,8 +16,8 @@ kernel matrix of some of the rows: half of the matrix, or the rows of the suppor
     gaussians     100,000 rows of ten Gaussians in 5 dimensions, centers 6 from the origin
     circle        1,000 classes on a circle, 5 rows each
     every         all sets of the folder POLYMARGIN_DATA, standardized, each as <set>:1 (C = 1, gamma = 1/d) and
-                  <set>:100 (C = 100, gamma = 0.3/d), d features; of more than 15,000 rows so many are drawn, but for
-                  shuttle
+                  <set>:100 (C = 100, gamma = 0.3/d), d features; of more than 15,000 rows that many are drawn;
+                  of shuttle, all
 
 The demands: training and prediction never slower than the best peer, above 5,000 training rows training 5 times and
 prediction 3 times as fast; `--clock cpu` judges by processor seconds, for a busy machine.
@@ -89,7 +89,7 @@ SETS = {
 
 PARAMETERS = {"1": (1.0, 1.0), "100": (100.0, 0.3)}  # of <set>:<suffix>: C and gamma d
 MOST_ROWS = 15_000
-MANY_ROWS, AHEAD = 5_000, {"fit": 5.0, "predict": 3.0}  # times the best peer above so many rows, and 1 below
+MANY_ROWS, AHEAD = 5_000, {"fit": 5.0, "predict": 3.0}  # times the best peer above this many rows, and 1 below
 
 
 def standardized(name):

@@ -5,7 +5,7 @@
 Every estimator and search is fitted once without a signal, for the clock; then, in turn, a SIGINT comes at a random
 moment of that, to the main thread or to another one, in a fit of a fresh estimator or in a second fit on other rows.
 Printed are the longest time by processor clock from the signal to the end of the fit, and all that is not whole: a
-fresh estimator is unfitted or a usable model afterwards, a fitted one is the former model to the bit, or a usable new
+fresh estimator is unfitted or a usable model afterwards, a fitted one is the previous model to the bit, or a usable new
 one (`check_whole` of tests/fitting/test_state.py).
 """
 
@@ -75,7 +75,7 @@ def rows(name: str, n: int, d: int, classes: str, rng) -> tuple[np.ndarray, np.n
 
 
 class Signal:
-    """SIGINT after so many seconds of work, to the main thread or to another one; void unless it is `armed`."""
+    """SIGINT after this many seconds of work, to the main thread or to another one; void unless it is `armed`."""
 
     def __init__(self, seconds: float, elsewhere: bool):
         self.seconds, self.elsewhere = seconds, elsewhere

@@ -77,7 +77,7 @@ def whole(path: Path) -> bool:
 
 
 def broken(folder: Path, names: list[str], former: bool) -> list[str]:
-    """Files under the names of a command that are neither the former ones nor whole."""
+    """Files under the names of a command that are neither the previous ones nor whole."""
     found = []
     for name in names:
         path = folder / name

@@ -28,7 +28,7 @@ SECONDS = 300  # for the tests of one mutant: who runs on has been noticed
 # Files of the package, and the tests that are nearest to them, quickest first.
 NEAREST = {
     "machines.py": "training/test_machines.py test_oracles.py",
-    "kernels.py": "core/test_kernel_core.py fitting/test_bad_input.py training/test_machines.py",
+    "kernels.py": "core/test_kernel_core.py fitting/test_bad_input.py fitting/test_indefinite.py test_oracles.py",
     "joint.py": "training/test_joint.py training/test_scatter.py fitting/test_bad_input.py",
     "training/certificates.py": "training/test_certificates.py training/test_joint.py",
     "training/": "training/test_certificates.py training/test_joint.py training/test_linear.py "
@@ -37,12 +37,13 @@ NEAREST = {
     "reductions/": "reductions/test_output_codes.py reductions/test_biases.py reductions/test_reductions.py",
     "core_vectors/": "core_vectors/test_enclosing_ball.py core_vectors/test_core_vector.py "
     "core_vectors/test_core_streams.py",
-    "landmarks/": "landmarks/test_landmarks.py",
+    "landmarks/": "landmarks/test_landmarks.py landmarks/test_landmark_sources.py",
     "structured/": "structured/test_structured.py",
     "smoothing/": "smoothing/test_grnn.py smoothing/test_kernel_density.py",
     "selection/": "selection/test_criteria.py selection/test_selection.py selection/test_search_cv.py",
     "manifold/": "manifold/test_manifold.py",
-    "files/": "files/test_model_file.py files/test_readers.py files/test_dialects.py files/test_whole_files.py",
+    "files/": "files/test_model_file.py files/test_crafted_files.py files/test_readers.py files/test_dialects.py "
+    "files/test_whole_files.py",
     "fitting/": "fitting/test_state.py fitting/test_bad_input.py fitting/test_running.py fitting/test_memory.py",
 }
 LOADED = ["scipy.optimize", "scipy.sparse", "pandas", "cvxpy", "joblib", "threadpoolctl", "rich.progress",

@@ -4,7 +4,7 @@ Many rows that overlap
 
 Where classes overlap, a share of all rows are support vectors and exact training takes time like their square.
 LandmarkSVC sums its scores over some rows, the landmarks (black): the best machine of that kind, with a certified gap.
-Right, its accuracy on new rows as the number of landmarks grows: some fifty of 8,000 rows say it all.
+Right, its accuracy on new rows as the number of landmarks grows: about fifty of 8,000 rows are enough.
 """
 
 import matplotlib.pyplot as plt

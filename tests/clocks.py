@@ -8,7 +8,7 @@ SLOWER = float(os.environ.get("POLYMARGIN_SLOWER", 1))  # how much a core is tha
 
 
 def assert_within(seconds, work):
-    """What `work()` returns, which takes at most so many seconds of processor time.
+    """What `work()` returns, which takes at most this many seconds of processor time.
 
     Cores that are shared make work look longer than it is, never shorter: the shortest of a few tries counts.
     """

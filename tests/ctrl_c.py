@@ -45,7 +45,7 @@ class CtrlC:
         self.thread.join()
 
 
-# `begins(seconds)` in such a program: what follows is to be interrupted after so many seconds of work.
+# `begins(seconds)` in such a program: what follows is to be interrupted after this many seconds of work.
 BEGINS = """
 import threading, time
 

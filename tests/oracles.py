@@ -75,7 +75,7 @@ def factor(K):
 
 
 def solve(objective, constraints):
-    """Optimal value by Clarabel, as accurate as it can be had; what is lacking is left to the caller's checks."""
+    """Optimal value by Clarabel, as accurate as it gets; what is lacking is left to the caller's checks."""
     problem = cp.Problem(objective, constraints)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate")

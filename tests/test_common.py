@@ -39,44 +39,35 @@ class Gauss:
 
 CONFIGURATIONS = [
     # A variable per example ("scatter"): every loss, both forms, every intercept, every source of kernel values.
-    # Without an intercept, a linear machine or a narrow kernel cannot give all of the plane to one class.
-    JointSVC("scatter"),  # hinge, C, no intercept; the default of everything
     JointSVC(
         "scatter", loss="squared_hinge", kernel="cosine", intercept="exact"
     ),  # a ridge; a sum per class; rows of length one
     JointSVC("scatter", loss="logistic", intercept="regularized"),  # entropy; K + 1
-    JointSVC("scatter", kernel="poly", degree=2, coef0=1.0),  # rows of unequal length
+    JointSVC("scatter", kernel="poly", degree=2, coef0=1.0),  # hinge, C, no intercept; rows of unequal length
     JointSVC(
         "scatter", nu=0.1, kernel="precomputed", intercept="exact", class_weight="balanced"
     ),  # nu; pairwise data; weights
-    JointSVC("scatter", nu=0.1, loss="logistic", kernel="laplacian", gamma="auto"),  # nu without bounds; L1 distances
     JointSVC(
         "scatter", nu=0.1, loss="squared_hinge", kernel=Gauss(), intercept="regularized"
     ),  # nu with a ridge; a callable
-    JointSVC("scatter", kernel="linear", intercept="exact"),  # scores by weights
     # Indefinite; little memory, threads, warm starts.
     JointSVC("scatter", kernel="sigmoid", gamma=0.1, intercept="exact", memory="1MB", n_jobs=2, warm_start=True),
     # A variable per example and class: sums and largest slacks, margins over the own score and against the mean.
-    JointSVC("kesler", solver="smo"),  # paper 2's solvers: pairs of variables
-    JointSVC("kesler", loss="squared_hinge", solver="mdm", kernel="precomputed"),  # and nearest points
+    JointSVC("kesler", loss="squared_hinge", solver="mdm", kernel="precomputed"),  # paper 2's own solvers
     JointSVC("crammer-singer", class_weight="balanced", memory="1MB", n_jobs=2, warm_start=True),
-    JointSVC("atm", kernel="linear", intercept="regularized"),
-    JointSVC("ovr", loss="squared_hinge", intercept="regularized"),
+    JointSVC("atm", kernel="linear", intercept="regularized"),  # scores by weights
     # Binary machines by code: pairs, one against the rest, codes with and without zeros; the three ways to decide.
     PairwiseSVC(decision="dag", loss="squared_hinge", kernel="linear"),
     PairwiseSVC(kernel="precomputed", tol=1e-6, memory="1MB", n_jobs=2, warm_start=True, class_weight="balanced"),
     OneVsRestSVC(),
     OutputCodeSVC(code="sparse", decoding="hamming"),
-    # Core sets: C and nu, kernels of constant length and not, Gram matrices; all classes in one ball.
+    # Core sets: C and nu, kernels of constant length and not; all classes in one ball.
     CoreVectorSVC(nu=1e-4, class_weight="balanced"),
     CoreVectorSVC(C=10, intercept="regularized", kernel="poly", degree=2, coef0=1.0, normalize=True),
-    CoreVectorSVC(kernel="precomputed", intercept="regularized"),
     EnclosingBall(C=0.1, kernel="linear"),
-    # Landmarks: all rows, some, or given ones that are not; exact and by passes of their own kernels.
-    LandmarkSVC(),
+    # Landmarks: some rows, or all of them; L1 distances; the hinge and its square.
     LandmarkSVC("ovr", loss="squared_hinge", n_landmarks=8, landmarks="cholesky", kernel="laplacian", gamma="auto"),
-    LandmarkSVC("scatter", kernel="precomputed", class_weight="balanced"),
-    LandmarkSVC("atm", n_landmarks=20, kernel="poly", degree=2, coef0=1.0, warm_start=True, memory="1MB"),
+    LandmarkSVC("scatter", kernel="precomputed", class_weight="balanced", warm_start=True, memory="1MB"),
     # Cutting planes: one slack for all rows, or one each.
     StructuredSVC(C=0.1, algorithm="one-slack", class_weight="balanced"),
     StructuredSVC(C=0.1, algorithm="n-slack", rescaling="slack"),

@@ -148,23 +148,78 @@ def test_imports_go_one_way():
     assert not cycle((a, b) for a, b in arrows if a != b)
 
 
+def trees():
+    """(subject, path, syntax tree) of every module."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).parts[0].removesuffix(".py"), path, ast.parse(path.read_text())
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__")
+
+
 @needs_package()
 def test_private_names_stay_in_their_subject():
+    """Names that are imported, and attributes of modules and objects: methods, and what `self` is given."""
     crossing = [
         f"{a} uses {b}.{name}"
         for a, b, name in imports()
-        if name and name.startswith("_") and not name.startswith("__") and a.split(".")[0] != b.split(".")[0]
+        if name and is_private(name) and a.split(".")[0] != b.split(".")[0]
     ]
+    owners, uses = {}, []
+    for subject, path, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and is_private(node.name):
+                owners.setdefault(node.name, set()).add(subject)
+            elif isinstance(node, ast.Attribute) and is_private(node.attr):
+                if ast.unparse(node.value) in ("self", "cls"):
+                    owners.setdefault(node.attr, set()).add(subject)
+                else:
+                    uses.append((subject, path, node))
+    assert len(uses) > 20
+    for subject, path, node in uses:
+        if subject not in owners.get(node.attr, {subject}):
+            crossing.append(f"{path.relative_to(PACKAGE)}:{node.lineno} uses {ast.unparse(node)}")
     assert not crossing
 
 
 @needs_package()
+def test_one_name_for_one_thing():
+    """No two classes have the same name, nor two numbers that modules name in capitals."""
+    places = {}
+    for subject, path, tree in trees():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path)
+            elif isinstance(node, ast.Assign) and subject != "papers" and is_number(node.value):
+                places.setdefault(ast.unparse(node.targets[0]), []).append(path)
+    assert len(places) > 200
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def is_number(node):
+    """A literal, or a product, power or shift of such."""
+    parts = (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+    return all(
+        isinstance(n, parts) or (isinstance(n, ast.Constant) and type(n.value) in (int, float)) for n in ast.walk(node)
+    )
+
+
+@needs_package()
 def test_files_can_be_read_in_one_sitting():
-    lines = {path.relative_to(PACKAGE): len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
-    assert not {str(path): n for path, n in lines.items() if n > 400}
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef):
+    home = PACKAGE.parents[1]
+    files = [
+        path
+        for folder in ("src", "tests", "benchmarks", "campaigns", "examples", "core")
+        for path in (home / folder).rglob("*")
+        if path.suffix in (".py", ".hpp", ".cpp", ".inl")
+    ]
+    assert len(files) > 300
+    lines = {str(path.relative_to(home)): len(path.read_text().splitlines()) for path in files}
+    assert not {path: n for path, n in lines.items() if n > 400}
+    for _, path, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 told = node.body[0].end_lineno - node.body[0].lineno + 1 if ast.get_docstring(node) else 0
                 assert node.end_lineno - node.lineno + 1 - told <= 60, f"{path.name}: {node.name}"
 
@@ -202,7 +257,7 @@ def test_functions_take_at_most_six_arguments():
 
 @needs_package()
 def test_the_map_names_every_module():
-    """CONTRIBUTING.md: under every folder, each of its modules."""
+    """CONTRIBUTING.md: under every folder, each of its modules, and each file of the core."""
     text = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text()
     drawn = text[text.index("    src/polymargin/") : text.index("    tests/")]
     places = dict(re.findall(r"^      (\w+)(?:/|\.py)(.*\n(?: {20,}.*\n)*)", drawn, re.MULTILINE))
@@ -211,4 +266,17 @@ def test_the_map_names_every_module():
         if not path.stem.startswith("__"):
             assert re.search(rf"\b{path.stem}\b", places[path.parent.name]), path
     core = text[text.index("    core/") : text.index("    src/polymargin/")]
-    assert re.findall(r"^      (\w+)/", core, re.MULTILINE) == ORDER
+    places = dict(re.findall(r"^      (\w+)/(.*\n(?: {20,}.*\n)*)", core, re.MULTILINE))
+    assert list(places) == ORDER
+    for path in CORE.glob("*/*.*"):
+        name = re.sub("_(base|avx2|avx512)$", "", path.stem)  # compiled once per instruction set
+        assert path.parent.name == "bindings" or re.search(rf"\b{name}\b", places[path.parent.name]), path
+
+
+@needs_package()
+def test_the_glossary_points_at_what_is_there():
+    text = (PACKAGE.parents[1] / "docs" / "glossary.md").read_text()
+    names = set(re.findall(r"`([a-z_./]+(?:/|\.py|\.hpp))`", text))
+    assert len(names) > 10
+    places = [CORE.parent, PACKAGE, CORE / "dual"]
+    assert not {name for name in names if not any((place / name).exists() for place in places)}

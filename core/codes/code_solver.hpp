@@ -31,13 +31,13 @@ Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double me
 inline Index at_a_time(const CodeProblem& problem, int threads, bool serial) {
   return serial ? 1 : std::min<Index>(threads, problem.columns());
 }
-// Null columns were not begun: something ended them all.
+// Null columns were not started: something ended them all.
 struct CodeSolution {
   std::vector<std::unique_ptr<ColumnSolution>> columns;
   Status ended = Status::solved;
 };
 
-// Columns that were not begun. Without a start a column knows nothing but its labels: it has no coefficients, and its
+// Columns that were not started. Without a start a column knows nothing but its labels: it has no coefficients, and its
 // bias is their mean. But pairs of classes vote: there the class wins that has won less often, so that such votes are
 // almost the same number for and against every class, and the other pairs decide. To be called once per column.
 class Unbegun {

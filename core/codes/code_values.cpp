@@ -13,7 +13,7 @@ namespace {
 constexpr double kMaking = 0.4;   // share of the time for kernel values that all columns share
 constexpr double kMade = 5e8;     // bytes of kernel values that are certainly computed in a second
 constexpr Index kHurried = 8;     // steps per row: with fewer, a column should soon have a useful solution,
-constexpr Index kSampled = 5120;  // by so many steps on a sample
+constexpr Index kSampled = 5120;  // by this many steps on a sample
 
 }  // namespace
 

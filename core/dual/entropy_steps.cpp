@@ -166,7 +166,7 @@ Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::fu
     double ai = qp.a[i], aj = qp.a[j];
     if (i == j) {
       set_entropy(qp, i, newton_one(qp, i));
-    } else if (!newton_two(qp, i, j, quad)) {  // equal but for rounding: then the two that are furthest apart
+    } else if (!newton_two(qp, i, j, quad)) {  // equal except for rounding: then the two that are furthest apart
       i = lowest, j = highest, ai = qp.a[i], aj = qp.a[j];
       if (!newton_two(qp, i, j, curvature(i, j))) break;
     }

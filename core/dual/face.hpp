@@ -24,7 +24,7 @@ class Face {
   // no violation exceeds tol; false after this many multiply-adds, where there are more free variables or groups than
   // this is made for, where rounding leaves nothing to gain, or when stop() says so.
   bool solve(FaceProgram& qp, double tol, double work, const std::function<bool()>& stop);
-  // Whether so many free variables are not too many.
+  // Whether this many free variables are few enough.
   static bool suits(double n_free) { return n_free <= kMostFree; }
   Index n_steps() const { return n_steps_; }
   // What a free variable keeps of its curvature beside those before it in the factor, in the mean. Where it is much, steps on

@@ -11,7 +11,7 @@ class Factor {
  public:
   void begin(Index n_groups, double jitter);
   Index size() const { return n_; }
-  // Variables with these values towards the ones that are there, towards each other and with themselves, a row of them every
+  // Variables with these values toward the ones that are there, toward each other and with themselves, a row of them every
   // ld; the rows are changed. Returns how many came in before the matrix was not positive.
   Index append(double* rows, Index count, Index ld, const Index* group);
   // Of y = L^-1 x as well, with the one of x.

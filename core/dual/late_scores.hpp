@@ -125,7 +125,7 @@ class LateScores {
   // All scores are those of the point.
   void settle() { reference = out_.alpha, n_owed = 0; }
 
-  // The scores of some rows at a point that is zero but for `moves`; nothing if there is no time for them.
+  // The scores of some rows at a point that is zero except for `moves`; nothing if there is no time for them.
   std::vector<double> at(const Moves& moves, const std::vector<Index>& which) {
     std::vector<double> F(which.size() * w_, 0.0);
     in_parts(moves.row, static_cast<Index>(which.size()), [&](Span<const Index> part) {
@@ -135,7 +135,7 @@ class LateScores {
     return lost ? std::vector<double>() : F;
   }
 
-  // Seconds for the scores of so many rows after the change of so many others, as far as is known.
+  // Seconds for the scores of this many rows after the change of that many others, as far as is known.
   double seconds(double changed, double others) const { return value_seconds_ * changed * others; }
 
  private:

@@ -59,7 +59,7 @@ class WorkingSets {
     for (double k : diagonal) largest_ = std::max(largest_, std::abs(k));
   }
 
-  // The scores of some rows at a point that is zero but for `moves`; nothing if there is no time for them.
+  // The scores of some rows at a point that is zero except for `moves`; nothing if there is no time for them.
   std::vector<double> scores_of(const Moves& moves, const std::vector<Index>& which) {
     return scores_.at(moves, which);
   }

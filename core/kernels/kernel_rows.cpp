@@ -11,7 +11,7 @@ namespace polymargin {
 namespace {
 
 constexpr Index kWhole = 1024;            // features that a panel may have; longer rows are summed panel after panel,
-constexpr Index kFeatures = 512;          // of so many features each
+constexpr Index kFeatures = 512;          // of this many features each
 constexpr Index kPanelBytes = 512 << 10;  // all panels of a tile, to stay in L2
 constexpr Index kListedBytes = 1 << 20;   // the same for rows that are lists, which take a part of the panels at a time
 constexpr Index kColumns = 256;           // columns of a tile at most

@@ -32,7 +32,7 @@ struct LandmarkProblem {
 };
 
 struct LandmarkSums {
-  LossSums losses;           // the linear part, with the true r, is the dual value but for -1/2 |sum_i V'a phi(x_i)|^2
+  LossSums losses;           // the linear part, with the true r, is the dual value without -1/2 |sum_i V'a phi(x_i)|^2
   std::vector<double> G, g;  // sum_i (V'a)_c k(z_l, x_i), classes x landmarks; sum_i (V'a)_c
 };
 

@@ -51,7 +51,16 @@ CONSTRAINTS = {
 }
 
 
-@stored(CONSTRAINTS, JOINT, NAMES, check=check_joint)
+def check_stored(model: JointSVC) -> str | None:
+    """What is wrong with a model from a file: its parameters, then its parts."""
+    try:
+        model._check()
+    except ValueError as error:
+        return str(error)
+    return check_joint(model)
+
+
+@stored(CONSTRAINTS, JOINT, NAMES, check=check_stored)
 class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     r"""Kernel support vector machine that learns all classes in one problem.
 
@@ -68,7 +77,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     Its dual has one variable per row, whatever the number of classes, so 10,000 classes cost no more than two. With
     two classes it is the binary machine at C/2, without or with bias. It is for separable data, for thousands of
     classes and for prototypes: two classes that overlap can both beat the mean score, so among more than two nothing
-    makes it tell them apart (four overlapping Gaussians with 84 % to be had: 63 %), and a fit that meets this warns.
+    makes it tell them apart (four overlapping Gaussians: 63 %; 84 % is possible), and a fit that meets this warns.
 
     The other machines have a margin per row and class. With slacks :math:`\xi`, m any class other than y:
 
@@ -102,7 +111,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         kesler and ovr, "exact" for scatter with the linear kernel, else "none". Only scatter has "exact".
     priors : array-like of shape (n_classes,), default=None
         For the exact intercept: class c has the share :math:`\pi_c` of the dual's sum, and
-        :math:`\sum_c \pi_c b_c = 0`. None is 1/T for every class.
+        :math:`\sum_c \pi_c b_c = 0`. None means 1/T for every class.
     solver : {"auto", "smo", "ksk", "mdm"}, default="auto"
         "auto" is the fastest, for every machine; all reach the same optimum. Kesler has the solvers of its paper [2]_
         too, mostly for comparison: "smo" changes one variable at a time (hinge); "ksk" is the kernel
@@ -129,14 +138,14 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
     memory : "auto", int or str, default="auto"
         Memory for kernel values: bytes, or a string such as "512MB"; "auto" is half of the free memory.
     n_jobs : int, default=None
-        Threads. None is all cores of the process, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
+        Threads; None means all cores, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
         worker; -1 is all cores.
     warm_start : bool, default=False
         Start from the dual solution of the last fit, if that had as many rows: after an interruption, or along a path
         of C.
     random_state : int, default=None
         Seed of the order in which kesler and crammer-singer visit the rows when they train in weight space (linear
-        kernel, many rows); None is always the same order. Nothing else is random.
+        kernel, many rows); None means always the same order. Nothing else is random.
     verbose : int, default=0
         1 shows a progress bar (rich, on a terminal) or a log line every five seconds, 2 a line for every report of the
         solver.
@@ -276,8 +285,8 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         Returns
         -------
         self : JointSVC
-            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again; a fit that fails leaves the former model.
+            The fitted machine. Ctrl-C leaves the model reached so far, with `status_ = "interrupted"`, and is
+            raised again; a fit that fails leaves the previous model.
         """
         begin = time.perf_counter()
         intercept, machine = self._check(), MACHINES[self.machine]
@@ -341,7 +350,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
 
     def _weights(self) -> np.ndarray:
         W, machine = super()._weights(), MACHINES[self.machine]
-        # Scores that sum to zero do so but for rounded coefficients, and far from the origin that is not little.
+        # Scores that sum to zero do so except for rounded coefficients, and far from the origin that is not little.
         return W - W.mean(axis=0) if machine.margins and machine.margins.reference == "mean" else W
 
     def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:

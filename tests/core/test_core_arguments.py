@@ -1,8 +1,8 @@
 """The core refuses wrong arguments with a ValueError or TypeError of one sentence; it never crashes, whatever it gets.
 
-Every call of the table below works. Then each of its arguments is spoilt in all ways that its kind allows: None, other
+Every call of the table below works. Then each of its arguments is spoiled in all ways that its kind allows: None, other
 types and dimensions, one entry more or less, indices out of range, NaN, infinity, negative and huge numbers. Each must
-be refused, but for those named in FINE. A family of calls runs in a process of its own, so that a crash is a failed
+be refused, except for those named in FINE. A family of calls runs in a process of its own, so that a crash is a failed
 test.
 """
 
@@ -203,7 +203,7 @@ def with_first(a, value):
     return a
 
 
-def spoilt(value):
+def spoiled(value):
     """name -> value of wrong arguments in the place of `value`."""
     if isinstance(value, np.ndarray):
         out = {"none": None, "text": np.full(value.shape, "a"), "deep": value[None], "empty": value[:0]}
@@ -237,7 +237,7 @@ def spoilt(value):
     return {"number": 1.5, "text": "a"}  # None: a start or a function that is asked
 
 
-# What is no mistake: (calls, or "" for all, arguments, spoilt how).
+# What is no mistake: (calls, or "" for all, arguments, spoiled how).
 SCORES = "CodeSolver.scores code_scores pair_votes dag_winners scores argmax_scores own_scores"
 SUMS = "InnerProblems.weighted_sum InnerProblems.feature_sums"
 FINE = [
@@ -245,7 +245,7 @@ FINE = [
     ("", "K D Q lengths", "nan inf -1"),
     ("", "Z rows cols order queries sources test C", "empty longer shorter"),
     ("", "segments groups", "longer"),  # a class without rows
-    ("", "n_jobs", "large"),  # as many threads as are of use
+    ("", "n_jobs", "large"),  # as many threads as are useful
     ("", "max_iter max_steps seed k p", "0 large huge"),
     ("", "tol memory upper radius", "inf"),
     ("", "time_limit", "-1 inf -inf"),
@@ -282,7 +282,7 @@ def outcomes():
     for name, (call, arguments) in ((name, call) for calls in CALLS.values() for name, call in calls.items()):
         call(**arguments)
         for argument, value in arguments.items():
-            for how, wrong in spoilt(value).items():
+            for how, wrong in spoiled(value).items():
                 print(json.dumps([name, argument, how]), flush=True)
                 try:
                     call(**{**arguments, argument: wrong})

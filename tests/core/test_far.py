@@ -10,7 +10,7 @@ from margin_oracles import TABLE, Joint
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC
-from polymargin.training.prototypes import weights
+from polymargin.training.expansions import weights
 
 FORMS = [np.asarray, sp.csr_matrix]
 
@@ -44,7 +44,7 @@ def test_linear(machine, distance, form, seed):
     est = fit(form(X), y, machine, kernel="linear", intercept="none", time_limit=0.5)
     B, X = coefficients(est, len(y)), X.astype(np.longdouble)
     oracle = Joint(machine, np.eye(len(y)), y)
-    if oracle.centered:  # the scores sum to zero but for the rounding of B
+    if oracle.centered:  # the scores sum to zero except for the rounding of B
         B -= B.mean(axis=0)
     W = B @ X
     F = X @ W.T

@@ -274,6 +274,6 @@ def test_pairs_that_are_stopped(growing, data):
     assert model.status_ == "max_iter" and len(model.predict(X)) == len(y)
     P, D = model.primal_objective_, model.dual_objective_
     assert model.duality_gap_ == pytest.approx((P - D) / max(abs(P), abs(D))) and D < P
-    with pytest.warns(ConvergenceWarning, match="time_limit"):  # of pairs that were not begun nothing is claimed
+    with pytest.warns(ConvergenceWarning, match="time_limit"):  # of pairs that were not started nothing is claimed
         model = CoreVectorSVC(C=10.0, scheme="pairwise", time_limit=1e-6).fit(X, y)
     assert model.primal_objective_ == model.duality_gap_ == np.inf == -model.dual_objective_

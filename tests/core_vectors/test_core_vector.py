@@ -305,7 +305,7 @@ def test_ctrl_c_before_the_first_pass(growing, monkeypatch, patience, again, tol
         raise KeyboardInterrupt
 
     monkeypatch.setattr(core_set.Growth, "sample", interrupted_sample)
-    monkeypatch.setattr(core_set, "PATIENCE", patience)
+    monkeypatch.setattr(core_set, "PASS_SECONDS", patience)
     if again:
         monkeypatch.setattr(core_set.Growth, "search", interrupted_search)
     model = CoreVectorSVC(C=10.0, gamma=0.4, tol=tol)

@@ -1,4 +1,4 @@
-"""Core sets that will not stay small: foretold, said, and ended with a model that can be used."""
+"""Core sets that will not stay small: forecast, said, and ended with a model that can be used."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def small(monkeypatch):
     """Some hundred core vectors are many."""
     monkeypatch.setattr(options, "SMALL_GRAM", 0)
     monkeypatch.setattr(forecast, "ENOUGH", 64)
-    monkeypatch.setattr(growth, "SAMPLE", 500)
+    monkeypatch.setattr(growth, "SAMPLED_ROWS", 500)
 
 
 def overlapping(seed, n=N):

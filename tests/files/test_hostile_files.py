@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_sets import blobs
+from model_files import Crafted, assert_same_model, npy
 from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from test_model_file import Crafted, assert_same_model, npy
 
 from polymargin import (
     AutoSVC,

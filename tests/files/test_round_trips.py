@@ -6,11 +6,11 @@ import pickle
 import numpy as np
 import pytest
 from data_sets import blobs
+from model_files import Crafted, set_at
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_model_file import Crafted, set_at
 
 import polymargin
 from polymargin import load_model, save_model

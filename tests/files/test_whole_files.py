@@ -24,7 +24,7 @@ class Figure:
 
 
 class Cells(list):
-    """Of a table, of which the second cannot be had."""
+    """Of a table, of which the second cannot be written."""
 
     def __iter__(self):
         yield dict.fromkeys(report.FIELDS, "")

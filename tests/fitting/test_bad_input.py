@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_sets import iris
-from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import (
     AutoSVC,
@@ -105,13 +104,13 @@ def test_infeasible_nu_names_the_feasible_range():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_values_that_are_not_finite(bad, form):
-    spoilt = X.copy()
-    spoilt[3, 1] = bad
+    spoiled = X.copy()
+    spoiled[3, 1] = bad
     message = "expected X to be finite, got (NaN|infinity).*; drop such rows"
-    assert_refused(message, form(spoilt))
+    assert_refused(message, form(spoiled))
     model = JointSVC("scatter").fit(X, y)
     with pytest.raises(ValueError, match=message):
-        model.predict(form(spoilt))
+        model.predict(form(spoiled))
 
 
 def test_one_class():
@@ -140,7 +139,7 @@ def test_labels_that_are_no_classes():
         (np.r_[-1.0, np.ones(149)], "expected sample_weight to be at least 0 everywhere, got -1 in row 0"),
         (np.ones(10), r"expected sample_weight to hold one number per row, shape \(150,\), got shape \(10,\)"),
         (np.ones((150, 2)), "sample_weight"),
-        (np.zeros(150), "all weights to be zero"),
+        (np.zeros(150), "got only zeros"),
         (np.r_[np.nan, np.ones(149)], "sample_weight.*NaN"),
         (-1.0, "expected sample_weight to be at least 0 everywhere"),
     ],
@@ -301,60 +300,6 @@ def test_callable_kernels_with_values_that_are_not_finite(value):
     for model in (CoreVectorSVC(), CoreVectorSVC(scheme="pairwise"), EnclosingBall()):
         with pytest.raises(ValueError, match=rf"{found} the row \({high:g},.*\) and the row \({low:g},"):
             model.set_params(kernel=kernel).fit(X, y)
-
-
-def test_indefinite_kernels_have_no_certificate(seed):
-    """Another feasible point may beat the dual value; where the kernel is definite nothing is said."""
-    X, y = iris()
-    noise = np.random.default_rng(seed).normal(size=(len(y), len(y)))
-    sigmoid = dict(kernel="sigmoid", gamma=1.0, coef0=-1.0)
-    models = [
-        JointSVC("scatter"),
-        JointSVC("crammer-singer"),
-        PairwiseSVC(),
-        CoreVectorSVC(),
-        CoreVectorSVC(scheme="pairwise"),
-    ]
-    Z = X - X.mean(axis=0)
-    for model, settings, data in [
-        *((m, dict(kernel="precomputed"), noise + noise.T) for m in models),
-        *((m, sigmoid, Z) for m in [*models, CoreVectorSVC(epsilon=1e-3), EnclosingBall()]),
-        (JointSVC("scatter"), dict(kernel=lambda A, B: -np.abs(A[:, None] - B).sum(axis=2)), Z),
-    ]:
-        with pytest.warns(ConvergenceWarning, match="is indefinite on these rows, so the problem is not convex"):
-            model.set_params(**settings).fit(data, y)
-        assert model.duality_gap_ == np.inf
-        assert model.status_ == "stalled" or not isinstance(model, CoreVectorSVC | EnclosingBall)
-    for model, kernel in [
-        *((m, "precomputed") for m in models),
-        # With a bias only differences count, for which minus a distance is definite.
-        (PairwiseSVC(), lambda A, B: -np.abs(A[:, None] - B).sum(axis=2)),
-        (JointSVC("scatter", intercept="exact"), lambda A, B: -np.abs(A[:, None] - B).sum(axis=2)),
-    ]:
-        rounded = (Z @ Z.T).astype(np.float32) if kernel == "precomputed" else Z
-        assert model.set_params(kernel=kernel).fit(rounded, y).duality_gap_ < 0.02
-
-
-@pytest.mark.parametrize("constant", [1.0, 1e6])
-def test_a_constant_part_hides_no_indefinite_kernel(constant, seed):
-    """A curvature of -1e-6 beside a constant part counts, since coefficients may be large; rounding does not count."""
-    r = np.random.default_rng(seed)
-    X, y, v = r.normal(size=(120, 4)), r.integers(0, 2, 120), r.normal(size=120)
-    definite = constant * (1 + 1e-3 * X @ X.T)
-    bent = definite - 1e-6 * constant * np.outer(v, v) / (v @ v)
-    number = np.arange(len(y), dtype=float)[:, None]
-
-    def look_up(A, B):
-        return bent[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))]
-
-    sigmoid = dict(kernel="sigmoid", gamma=1e-4, coef0=0.7)  # tanh(c + s): the part in s^2 is negative
-    for model in (JointSVC("kesler", intercept="regularized"), JointSVC("scatter"), PairwiseSVC(), CoreVectorSVC()):
-        model.set_params(C=1 / constant)
-        for K in (definite, definite.astype(np.float32)):
-            assert np.isfinite(model.set_params(kernel="precomputed").fit(K, y).duality_gap_)
-        for settings, data in [(dict(kernel="precomputed"), bent), (dict(kernel=look_up), number), (sigmoid, X)]:
-            with pytest.warns(ConvergenceWarning, match="is indefinite on these rows"):
-                assert model.set_params(**settings).fit(data, y).duality_gap_ == np.inf
 
 
 def test_plain_arrays_are_checked_like_any_other():

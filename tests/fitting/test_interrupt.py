@@ -115,7 +115,7 @@ def test_ctrl_c_before_there_are_coordinates_leaves_the_former_ones():
 
 @pytest.mark.parametrize("measured", [0, 2])
 def test_ctrl_c_in_the_choice_of_the_spread_leaves_the_coordinates(measured, monkeypatch):
-    """After so many spreads were tried; the signal is a real one."""
+    """After this many spreads were tried; the signal is a real one."""
     X, y = blobs([40] * 3, 5, seed=0)
     calls, smooth = [], grnn.smooth
 

@@ -1,4 +1,4 @@
-"""A fit that fails or is interrupted, at any moment, leaves one whole model: the former one, or a new one."""
+"""A fit that fails or is interrupted, at any moment, leaves one whole model: the previous one, or a new one."""
 
 import sys
 import warnings
@@ -95,7 +95,7 @@ def fit(model, X, y):
 
 
 def check_whole(model, before, expected, X, Z):
-    """Whether it is the former model, unchanged; if not, it must be a complete one of the rows Z."""
+    """Whether it is the previous model, unchanged; if not, it must be a complete one of the rows Z."""
     assert "_former" not in vars(model)
     if model.n_features_in_ == X.shape[1]:
         assert vars(model).keys() - {"_kept"} == before.keys() - {"_kept"}  # of a search: a table to go on with
@@ -135,7 +135,7 @@ def test_a_kernel_that_fails(name, error, seed):
 
 
 class Moments:
-    """Counts the lines of the package that run, but for the ones that put things back; raises an error in one."""
+    """Counts the lines of the package that run, except for the ones that put things back; raises an error in one."""
 
     def __init__(self, at=None, error=None):
         self.at, self.error, self.seen = at, error, 0
@@ -166,7 +166,7 @@ def test_an_end_at_any_moment(name, seed):
     with Moments() as all_of_them:
         fit(ESTIMATORS[name](), Z, z)
     n = all_of_them.seen
-    some = np.unique(np.r_[np.linspace(1, n, 8).astype(int), n - np.arange(0, 36, 5)])
+    some = np.unique(np.r_[np.linspace(1, n, 6).astype(int), n - np.arange(0, 36, 7)])
     model, kept = ESTIMATORS[name](), 0
     expected = answer(fit(model, X, y), X)
     for k, at in enumerate(some[some > 0]):

@@ -58,7 +58,7 @@ def test_reference_values():
     assert_allclose(sensitivity_map(model, X, y), oracle_values.SENSITIVITY, rtol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # sigmoid is no kernel
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # sigmoid is indefinite
 @pytest.mark.parametrize("machine", ["scatter", "kesler"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_gradients_are_finite_differences(kernel, machine, seed):
@@ -140,7 +140,7 @@ def test_blocks_do_not_matter(kernel, seed, monkeypatch):
     model = fitted(kernel, X, y)
     expected = sensitivity_map(model, X, y)
     monkeypatch.setattr(sensitivity, "CHUNK", 7)
-    monkeypatch.setattr(sensitivity, "BLOCK", 50)
+    monkeypatch.setattr(sensitivity, "GRADIENT_VALUES", 50)
     assert_allclose(sensitivity_map(model, X, y), expected, rtol=1e-10)
 
 

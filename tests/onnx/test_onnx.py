@@ -67,7 +67,7 @@ MODELS = {
     "auto joint": AutoSVC("kesler", C=3.0, gamma=0.2),
     "plane": make_pipeline(StandardScaler(), SupervisedIsomap(3, n_neighbors=6), PairwiseSVC()),
 }
-ignores = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # sigmoid is no kernel
+ignores = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # sigmoid is indefinite
 
 
 def answers(proto, rows, double, names):

@@ -275,15 +275,15 @@ def test_every_column_is_begun_before_any_is_done():
     model = OneVsRestSVC(C=1e5, tol=1e-9, memory="3MB", time_limit=3.0, n_jobs=2)
     with pytest.warns(ConvergenceWarning, match="time_limit") as record:
         model.fit(X, y)
-    assert "not begun" not in str(record[0].message)
+    assert "not started" not in str(record[0].message)
     assert np.all(np.diff(model.dual_coef_.indptr) > 0)
 
 
 def test_no_time_at_all():
-    """Finite objectives, the number of machines that were not begun, and votes that favor no class."""
+    """Finite objectives, the number of machines that were not started, and votes that favor no class."""
     X, y = blobs([3] * 60, 5, seed=0, spread=1.0)
     model = PairwiseSVC(time_limit=1e-6)
-    with pytest.warns(ConvergenceWarning, match="of 1,770 machines not begun"):
+    with pytest.warns(ConvergenceWarning, match="of 1,770 machines not started"):
         model.fit(X, y)
     idle = np.diff(model.dual_coef_.indptr) == 0
     assert model.status_ == "time_limit" and idle.sum() > 1500 and set(model.intercept_[idle]) == {-1.0, 1.0}
@@ -292,9 +292,9 @@ def test_no_time_at_all():
     assert np.abs(won).max() < np.sqrt(59)  # the standard deviation if the 59 pairs of a class tossed coins
     last = PairwiseSVC(warm_start=True).fit(X, y)
     scores = last.decision_function(X)
-    with pytest.warns(ConvergenceWarning, match="not begun"):
+    with pytest.warns(ConvergenceWarning, match="not started"):
         last.set_params(time_limit=1e-6).fit(X, y)
-    # The few machines that are begun go on to rounding, less than tol away.
+    # The few machines that were started go on to rounding, less than tol away.
     np.testing.assert_allclose(last.decision_function(X), scores, atol=1e-3)
     assert 0 <= last.dual_objective_ <= last.primal_objective_ < np.inf
 
@@ -302,7 +302,7 @@ def test_no_time_at_all():
 def test_a_time_limit_with_a_million_pairs():
     """Half a minute of work: listing the pairs and storing their solutions is part of the time."""
     X, y = blobs([2] * 1500, 5, seed=0, spread=1.0)
-    with pytest.warns(ConvergenceWarning, match="not begun"):
+    with pytest.warns(ConvergenceWarning, match="not started"):
         model = assert_within(2.0, lambda: PairwiseSVC(time_limit=1.0, n_jobs=1).fit(X, y))
     assert np.isfinite(model.primal_objective_)
     assert model.predict(X[:3]).shape == (3,)

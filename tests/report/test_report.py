@@ -58,7 +58,7 @@ def test_calibration_counts():
 
 
 def test_rare_probabilities_are_joined(rng):
-    """No zigzag of tiny groups: each has ten rows, if there are so many, and together they have all."""
+    """No zigzag of tiny groups: each has ten rows, if there are that many, and together they have all."""
     for n in (1, 9, 10, 11, 35, 300):
         top = rng.beta(6, 1, n) / 2 + 0.5
         P, y = np.column_stack([top, 1 - top]), rng.integers(0, 2, n)

@@ -124,7 +124,7 @@ def test_ctrl_c_ends_fits_in_other_threads():
 
 def test_a_time_limit_ends_fits_in_other_threads():
     search, X, y = slow_search(1500, refit=False, time_limit=1.5)
-    with pytest.warns(ConvergenceWarning, match="go on from here with warm_start=True"):
+    with pytest.warns(ConvergenceWarning, match="continue from here with warm_start=True"):
         assert_within(12.0, lambda: search.fit(X, y))
     assert search.status_ == "time_limit"
     assert np.isnan(search.cv_results_["mean_test_score"][1])

@@ -111,7 +111,7 @@ def test_dear_mistakes_are_avoided():
 
 
 class Chain:
-    """Two binary labels per row with a reward for equal ones: a joint map that is no list of classes."""
+    """Two binary labels per row with a reward for equal ones: a joint map whose outputs are not a list of classes."""
 
     outputs = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
 

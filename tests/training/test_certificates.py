@@ -155,7 +155,7 @@ def test_gaps_are_relative_at_every_scale():
         assert relative_gap(scale, 0.75 * scale) == relative_gap(-0.75 * scale, -scale) == 0.25
         assert relative_gap(scale, -scale) == 2.0 and relative_gap(scale, scale) == 0.0
         assert relative_gap(scale, np.inf) == relative_gap(np.nan, scale) == np.inf
-        assert relative_gap(0.5 * scale, scale) == 0.0  # no dual value is above a primal one, but for rounding
+        assert relative_gap(0.5 * scale, scale) == 0.0  # no dual value is above a primal one, except for rounding
     assert relative_gap(0.0, 0.0) == 0.0
 
 

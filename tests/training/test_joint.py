@@ -109,7 +109,7 @@ def test_linear_weights(form, intercept, monkeypatch):
     assert_allclose(model.coef_, model.dual_coef_.toarray() @ X[model.support_], atol=1e-12)
     assert_allclose(model.decision_function(form(X)), X @ model.coef_.T + model.intercept_, atol=1e-10)
     monkeypatch.setattr(
-        "polymargin.training.prototypes.LARGEST_COEF", 0
+        "polymargin.training.expansions.LARGEST_COEF", 0
     )  # too large to keep: the support vectors give the same scores
     again = JointSVC("scatter", kernel="linear", intercept=intercept).fit(form(X), y)
     assert again._coef is None
@@ -148,7 +148,9 @@ def test_gamma_scale(form):
 def test_gamma_of_equal_entries(value, n, store, rng):
     X = store(np.full((n, 3), value))
     for _ in range(20):
-        weight = rng.uniform(0.1, 1, n) * (rng.permutation(n) < rng.integers(1, n + 1))  # zero but for one row at least
+        weight = rng.uniform(0.1, 1, n) * (
+            rng.permutation(n) < rng.integers(1, n + 1)
+        )  # zero except for at least one row
         mean, variance = scales.column_moments(X, weight)
         assert kernels.resolve_gamma("rbf", "scale", mean, variance, 3) == 1
     assert n > 10 or JointSVC("scatter").fit(X, [0, 1] * 5).gamma_ == 1

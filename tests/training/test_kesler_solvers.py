@@ -220,7 +220,7 @@ def test_rows_that_are_alike(solver):
 
 
 def first_steps(solver, K, y, C, n_steps):
-    """The dual value after so many steps of the plain algorithm, on the matrix of all variables."""
+    """The dual value after this many steps of the plain algorithm, on the matrix of all variables."""
     i, m = (part.ravel() for part in np.meshgrid(np.arange(len(y)), np.arange(y.max() + 1), indexing="ij"))
     i, m = i[m != y[i]], m[m != y[i]]
     Q = (K[i][:, i] + 1) * (

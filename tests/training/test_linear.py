@@ -142,7 +142,7 @@ def test_a_stall_within_the_tolerance_is_a_solution():
 
 @every_intercept
 @pytest.mark.parametrize("capped", [True, False])
-def test_targets(largest, intercept, rng):
+def test_targets(capped, intercept, rng):
     """A margin for each pair of classes: margin rescaling of structured machines.
 
     Steps on single rows end a little below tol = 1e-6 for some draws: few features leave many variables to few weights.
@@ -150,13 +150,13 @@ def test_targets(largest, intercept, rng):
     T, n = 5, 40
     X, y = blobs([8] * T, 3, seed=4, spread=0.8)
     target, u = drawn_targets(rng, T, n)
-    losses = linear.LinearLosses(u, np.zeros(n), largest, intercept == "regularized", target)
+    losses = linear.LinearLosses(u, np.zeros(n), capped, intercept == "regularized", target)
     out = linear.solve(losses, Examples(X, np.arange(n), y, T, u, {}), Limits(tol=1e-5, max_iter=10**6))
     E, W, b = np.eye(T)[y], cp.Variable((T, 3)), cp.Variable(T)
     F = X @ W.T + (np.ones((n, 1)) @ cp.reshape(b, (1, T), order="C") if intercept == "regularized" else 0)
     own = cp.reshape(cp.sum(cp.multiply(E, F), axis=1), (n, 1), order="C") @ np.ones((1, T))
     xi = cp.multiply(1 - E, cp.pos(target[y] + F - own))
-    loss = u @ (cp.max(xi, axis=1) if largest else cp.sum(xi, axis=1))
+    loss = u @ (cp.max(xi, axis=1) if capped else cp.sum(xi, axis=1))
     best = cp.Problem(cp.Minimize((cp.sum_squares(W) + cp.sum_squares(b)) / 2 + loss)).solve(solver=cp.CLARABEL)
     assert out.status == "solved"
     assert out.primal_objective == pytest.approx(best, rel=1e-5)

@@ -112,7 +112,7 @@ def test_random_optimum(seed, machine, loss, intercept, kernel):
         K = rbf(Z, X, 0.4) if kernel == "rbf" else linear(Z, X)
         F = K @ coefficients(est, len(y)).T + est.intercept_
         np.testing.assert_allclose(est.decision_function(Z), F, atol=1e-9 * (1 + np.abs(F).max()))
-        chosen = F[np.arange(len(Z)), est.predict(Z)]  # scores may be equal but for rounding
+        chosen = F[np.arange(len(Z)), est.predict(Z)]  # scores may be equal except for rounding
         np.testing.assert_allclose(chosen, F.max(axis=1), atol=1e-9 * (1 + np.abs(F).max()))
 
 

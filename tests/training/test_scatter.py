@@ -357,7 +357,7 @@ def test_printed_squared_hinge():
 
 @pytest.mark.parametrize("number", [40, 232, 268])
 def test_logistic_variables_near_their_bounds_move_together(number):
-    """Steep kernels: logits of hundreds, and pairs that are equal but for rounding while others are not."""
+    """Steep kernels: logits of hundreds, and pairs that are equal except for rounding while others are not."""
     r = np.random.default_rng(number)
     y = np.arange(30) % 3
     X, w = 4 * r.normal(size=(3, 3))[y] + r.normal(size=(30, 3)), r.choice([0.5, 1, 2], 30)

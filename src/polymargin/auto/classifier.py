@@ -86,7 +86,7 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
     memory : "auto", int or str, default="auto"
         Memory for kernel values.
     n_jobs : int, default=None
-        Threads; None is all cores.
+        Threads; None means all cores.
     random_state : int, default=0
         Seed of the samples and folds.
     verbose : int, default=0

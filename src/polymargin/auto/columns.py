@@ -220,7 +220,7 @@ def numbers_rows(values: np.ndarray) -> bool:
 
 
 def date_words(seconds: np.ndarray) -> tuple[np.ndarray, bool]:
-    """What dates tell besides their day: months over more than a year, weekdays of some weeks; whether hours."""
+    """What dates tell beyond their day: months over more than a year, weekdays of some weeks; whether hours."""
     days = np.floor(seconds / DAY)
     months, weekdays = (np.unique(found) for found in calendar(seconds))
     words = [*MONTHS[months]] if np.ptp(seconds) > YEAR else []
@@ -259,7 +259,7 @@ def _words(name: str, cells: Words, most: int) -> Column:
 
 
 def enough(n: int) -> int:
-    """Rows that a word must be in to be of use, in a column with many words."""
+    """Rows that a word must be in to be useful, in a column with many words."""
     return int(np.clip(n // 100, 3, 10))
 
 

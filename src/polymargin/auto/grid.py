@@ -119,7 +119,7 @@ def choose_scaling(found: dict[str, KernelSearchCV], n: int) -> tuple[str, str]:
 
 
 def around(values: np.ndarray, value: float, steps: int) -> np.ndarray:
-    """A value of a sorted list and its neighbors, so many `steps` on each side."""
+    """A value of a sorted list and its neighbors, this many `steps` on each side."""
     at = int(np.argmin(np.abs(np.log(values / value))))
     return values[max(0, at - steps) : at + steps + 1]
 

@@ -24,6 +24,8 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 
 from ..core_vectors.classifier import CoreVectorSVC
+from ..training.decisions import decision_of
+from ..training.expansions import raw_scores
 
 MOST_ODDS = 30.0  # log-odds of a pair beyond which larger ones make no difference
 LOG_T, LOG_W = (-8.0, 5.0), (-12.0, 3.0)
@@ -35,11 +37,11 @@ def decided(machine: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
     F = machine.decision_function(Z)
     if F.ndim == 1:
         return np.column_stack([-0.5 * F, 0.5 * F]), (F > 0).astype(int)
-    return machine._raw_scores(Z) if by_pairs(machine) else F, F.argmax(axis=1)
+    return raw_scores(machine, Z) if by_pairs(machine) else F, F.argmax(axis=1)
 
 
 def by_pairs(machine: Any) -> bool:
-    return machine._decision().pairs is not None and len(machine.classes_) > 2
+    return decision_of(machine).pairs is not None and len(machine.classes_) > 2
 
 
 def margins(machine: Any) -> np.ndarray:
@@ -56,7 +58,7 @@ def margins(machine: Any) -> np.ndarray:
     for k in range(len(rho)):
         own = np.argsort(-np.abs(B[k]))[:50]
         own = own[B[k, own] != 0]
-        f = machine._raw_scores(machine.support_vectors_[own])[:, k] if len(own) else np.zeros(1)
+        f = raw_scores(machine, machine.support_vectors_[own])[:, k] if len(own) else np.zeros(1)
         rho[k] = np.median(np.sign(B[k, own]) * f + np.abs(B[k, own]) / machine.C) if len(own) else 1.0
     return np.maximum(rho, 1e-12)
 
@@ -67,7 +69,7 @@ def probabilities(machine: Any, Z: Any, unit: np.ndarray, t: float, w: float) ->
     F = F / unit
     if not by_pairs(machine):
         return softmax(F / t, axis=1)
-    code = machine._decision().code
+    code = decision_of(machine).code
     S, rows = closest(F, code, t) + w * evidence(F, code), np.arange(len(F))
     S[rows, winner] = np.maximum(S[rows, winner], S.max(axis=1) + 1e-9)
     return softmax(S, axis=1)
@@ -102,7 +104,7 @@ def unseen(
         model = clone(machine).set_params(time_limit=limit).fit(Z[train], y[train])
         values.append(decided(model, Z[test])[0] / margins(model))
         at.append(np.searchsorted(model.classes_, y[test]))
-    code = model._decision().code if by_pairs(model) else None
+    code = decision_of(model).code if by_pairs(model) else None
     return np.vstack(values), np.concatenate(at), code
 
 

@@ -124,7 +124,7 @@ def embed(
     to: Annotated[Path, typer.Option("--out", "-o", help="CSV file for the coordinates, or -")] = Path("embedding.csv"),
     picture: Annotated[Path | None, typer.Option(help="PNG or SVG file for the picture")] = None,
     components: Annotated[int, typer.Option(help="dimensions", min=1)] = 2,
-    held_out: Annotated[float, typer.Option(help="share of the rows that take no part", min=0.0, max=0.9)] = 0.3,
+    held_out: Annotated[float, typer.Option(help="share of the rows to hold out", min=0.0, max=0.9)] = 0.3,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -179,7 +179,7 @@ def compare(
     target: Target = "y",
     picture: Annotated[Path | None, typer.Option("--out", "-o", help="PNG or SVG file for a plot")] = None,
     folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
-    rows: Annotated[int, typer.Option(help="compare on at most so many rows", min=10)] = 3000,
+    rows: Annotated[int, typer.Option(help="use at most this many rows", min=10)] = 3000,
     groups: Groups = None,
     seed: Seed = 0,
     as_json: Json = False,

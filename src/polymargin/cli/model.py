@@ -148,7 +148,7 @@ def costs_of(path: Path | None, classes: np.ndarray) -> np.ndarray | None:
         )
     costs = table.set_index(np.array(rows, dtype=object))[names].loc[names].to_numpy()
     if costs.dtype.kind not in "iuf" or not np.all(np.isfinite(costs)):
-        raise Refusal(f"{path}: expected numbers in every cell, got others")
+        raise Refusal(f"{path}: expected a number in every cell, got something else")
     return costs
 
 

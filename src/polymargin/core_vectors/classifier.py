@@ -20,14 +20,14 @@ from ..fitting.labels import check_labels, index_among
 from ..fitting.progress import with_callbacks
 from ..fitting.state import keep, whole
 from . import options
-from .distributed import distributed_source, is_dask
+from .distributed import source_of
 from .growth import grow
 from .model import ADVICE, CONSTRAINTS, CoreModel
 from .options import core_limits
 from .pairs import fit_pairs
 from .record import CORE_VECTORS, check_core, restore_core
 from .search import Rows, joined
-from .sources import Facts, begin_with, is_mapped, mapped, stream_of
+from .sources import Facts, begin_with, is_mapped
 from .whole import learn
 
 
@@ -109,7 +109,7 @@ class CoreVectorSVC(CoreModel):
     warm_start : bool, default=False
         Start from the core set of the last fit, if that had as many rows.
     random_state : int or NumPy random generator, default=None
-        Decides on the samples; None is 0.
+        Seed of the samples; None means 0.
 
     Attributes
     ----------
@@ -230,20 +230,16 @@ class CoreVectorSVC(CoreModel):
         Returns
         -------
         self : CoreVectorSVC
-            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again; a fit that fails leaves the former model.
+            The fitted machine. Ctrl-C leaves the model reached so far, with `status_ = "interrupted"`, and is
+            raised again; a fit that fails leaves the previous model.
         """
         begin = time.perf_counter()
         self._check()
-        if is_dask(X):
-            return self._fit_source(begin, *distributed_source(self, X, y, sample_weight))
-        stream = stream_of(X, y)
-        if stream is None and sample_weight is None and self._is_mapped(X, y):
-            stream = mapped(X, np.asarray(y))
-        if stream is not None:
-            if isinstance(X, Iterator):
-                return self._fit_once(X)
-            return self._fit_source(begin, stream, stream.facts(), stream.names)
+        if y is None and isinstance(X, Iterator):
+            return self._fit_once(X)
+        source = source_of(self, X, y, sample_weight, in_blocks=self._is_mapped(X, y))
+        if source is not None:
+            return self._fit_source(begin, *source)
         given = training_set(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
         rows, n = given.rows, given.X.shape[0]
         gamma = self._gamma(given.X, given.sample_weight)
@@ -253,7 +249,8 @@ class CoreVectorSVC(CoreModel):
         with Frame(self, begin, given.data, ADVICE) as frame:
             limits = core_limits(self, frame, epsilon=self.epsilon)
             if self.scheme == "pairwise":
-                fit_pairs(self, frame, examples, limits)
+                form_of = partial(self._form, 2, gamma)
+                self._set_pairs(frame, fit_pairs(form_of, examples, limits), examples)
                 return self
             form = self._form(len(given.classes), gamma, given.weight.sum(), X[rows[:: max(1, len(rows) // 1024)]])
             start = self._last_dual(rows, n) if self.warm_start else None

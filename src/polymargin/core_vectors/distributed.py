@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .search import Block
-from .sources import Coding, Facts, checked
+from .sources import Coding, Facts, checked, mapped, stream_of
 
 
 def is_dask(X: Any) -> bool:
@@ -131,6 +131,21 @@ def n_workers() -> int:
         return max(1, len(get_client().scheduler_info(n_workers=-1)["workers"]))
     except (ImportError, ValueError):
         return 1
+
+
+def source_of(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, in_blocks: bool
+) -> tuple[Any, Facts, list[str] | None] | None:
+    """Rows that are not an array: their source, what a first pass learns about them, and the names of their columns.
+
+    None for an array. `in_blocks`: a memory map, which is read in blocks unless there are weights.
+    """
+    if is_dask(X):
+        return distributed_source(estimator, X, y, sample_weight)
+    stream = stream_of(X, y)
+    if stream is None and in_blocks and sample_weight is None:
+        stream = mapped(X, np.asarray(y))
+    return None if stream is None else (stream, stream.facts(), stream.names)
 
 
 def distributed_source(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Partitions, Facts, list | None]:

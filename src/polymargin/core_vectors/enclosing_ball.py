@@ -37,7 +37,7 @@ CONSTRAINTS = {
         Function("a callable k(X, Z) that returns shape (len(X), len(Z))"),
     ),
 }
-EXACT_CENTER = 4096  # core vectors up to which the length of the center is computed anew
+EXACT_CENTER = 4096  # core vectors up to which the length of the center is recomputed
 HOW = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
 
 
@@ -165,7 +165,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
         Returns
         -------
         self : EnclosingBall
-            The fitted ball. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is raised
+            The fitted ball. Ctrl-C leaves the model reached so far, with `status_ = "interrupted"`, and is raised
             again; a fit that fails leaves the former ball.
         """
         begin = time.perf_counter()

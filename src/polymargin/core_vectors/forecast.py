@@ -3,7 +3,7 @@
 With m core vectors V(m) rows of the data are outside. Where few rows decide, V falls faster than m grows; where classes
 overlap it hardly falls at all, since most rows near a boundary are core vectors themselves. In logarithms V falls along
 a line of which the last doubling of m tells the slope, V(m) = V_0 (m / m_0)^-s, and the growth ends about where
-V(m) = m: what is outside then joins at once. Core vectors foretold before the first pass over the rows:
+V(m) = m: what is outside then joins at once. Core vectors forecast before the first pass over the rows:
 ten Gaussians 607 of 656, MNIST 3,190 of 3,329, KDD Cup 99 3,270 of 3,715, two overlapping Gaussians 8,031 of 12,791.
 """
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-ENOUGH = 1024  # core vectors before which nothing is foretold: the slope may still become steeper
+ENOUGH = 1024  # core vectors before which nothing is forecast: the slope may still become steeper
 APART = 1.5  # at least, between core sizes that tell a slope
 BEYOND = 1.5  # times the largest core: an end that is certainly out of reach
 
 
 @dataclass
 class Forecast:
-    """`seen` are core sizes with the rows outside, as they came; `ends` what they foretold."""
+    """`seen` are core sizes with the rows outside, as they came; `ends` what they forecast."""
 
     seen: list[tuple[int, float]] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)

@@ -263,7 +263,7 @@ class Growth:
                 self.solve(tol)
 
     def foresee(self, outside: float) -> None:
-        """End where the core set will not stay small, of which so many rows outside tell."""
+        """End where the core set will not stay small, as the number of rows outside tells."""
         self.forecast.see(len(self.model.alpha), outside)
         looked_for = self.limits.epsilon is None and not self.form.ball  # the ball test keeps core sets small
         if looked_for and self.n > self.limits.max_core and self.forecast.hopeless(self.limits.max_core):
@@ -378,7 +378,7 @@ def grow(
     alpha: np.ndarray | None = None,
     may_be_whole: bool = False,
 ) -> Growth:
-    """Grow a core set on the rows of a source with so many of each class; `alpha` are coefficients to start from."""
+    """Grow a core set on the rows of a source with this many of each class; `alpha` are coefficients to start from."""
     per_class = 1 if limits.sample_size is None else max(1, -(-POOL // len(counts)))
     begin = time.monotonic()
     pool, kappa = draw(source, form, counts, per_class, limits.seed)

@@ -10,15 +10,17 @@ import numpy as np
 from sklearn.preprocessing import normalize as to_unit_length
 
 from .. import kernels
+from ..fitting.examples import Examples
 from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import BOOL, KERNEL, NONE, POSITIVE, RUN, Name, Number, check_parameters
 from ..fitting.progress import CALLER, CallbackSupportMixin
 from ..fitting.resources import threads
-from ..training.certificates import claim_less, core_error
+from ..training.certificates import claim_less, core_error, relative_gap
 from ..training.decisions import Decision
 from ..training.problem import Coefficients
 from ..training.prototypes import PrototypeClassifier
 from .growth import Growth
+from .pairs import PairFits
 from .search import Form, Rows
 
 # <y, y'> of the label vectors for T classes: equal and different classes.
@@ -132,6 +134,27 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         self.core_indices_, self.n_seen_ = self.support_, self.shape_fit_[0]
         self.n_support_ = np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=len(self.classes_)).astype(np.int32)
         self._kept = (Rows(self.support_, None if given else core.X[order], y, core.weight[order]), alpha)
+
+    def _set_pairs(self, frame: Frame, found: PairFits, e: Examples) -> None:
+        """Scores of all pairs: `dual_coef_` has a row per pair and a column per support vector of any of them."""
+        worst = found.worst
+        frame.interrupted, frame.indefinite = worst.signalled, any(fit.indefinite for fit in found.fits)
+        frame.note = worst.note() and f" for the worst pair{worst.note()}"
+        self.__dict__.pop("_kept", None)  # core vectors of a joint machine, of an earlier fit
+        self.pairs_, self.status_ = found.pairs, worst.status
+        self.rho_ = float(min(rho for _, _, rho in found.cores))
+        self.n_iter_ = int(sum(fit.n_iter for fit in found.fits))
+        self.primal_objective_, self.dual_objective_ = found.values
+        known = np.isfinite(self.primal_objective_)
+        self.duality_gap_ = float(relative_gap(*found.values)) if known else np.inf
+        self.kkt_violation_ = float(max(fit.gap for fit in found.fits)) if known else np.inf
+        self.radius_ = found.radius
+        self.core_size_path_ = [len(core.alpha) for core, _, _ in found.cores]
+        self.n_kernel_evals_ = int(sum(fit.evaluations for fit in found.fits))
+        used, coefficients = found.coefficients(self.intercept == "regularized")
+        self._set_prototypes(e.X, e.rows[used], e.y[used], coefficients)
+        self.core_indices_ = self.support_
+        self.n_support_ = np.bincount(e.y[used], minlength=len(self.classes_)).astype(np.int32)
 
     def _intercepts(self, y: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         if self.intercept == "none":

@@ -33,7 +33,7 @@ def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None 
 
 def has_free_scale(form: Form) -> bool:
     """Whether the sum of the coefficients may be left free: a'Qa over the simplex and 1/2 a'Qa - sum a over all a >= 0
-    have the same solution up to its scale, and the second form can be begun at zero."""
+    have the same solution up to its scale, and the second form can start at zero."""
     return form.ridge > 0 and not form.ball
 
 

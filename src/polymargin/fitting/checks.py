@@ -101,7 +101,7 @@ def canonical(X: Any) -> Any:
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
-    """Weights as float64 of shape (n,): None is 1 everywhere, a number is repeated."""
+    """Weights as float64 of shape (n,): None means 1 everywhere, a number is repeated."""
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, Real):
@@ -116,9 +116,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
             f"a weight of 0 removes a row, none can be negative"
         )
     if not np.any(w > 0):
-        raise ValueError(
-            "expected at least one positive sample_weight, got all weights to be zero; no row is left to fit"
-        )
+        raise ValueError("expected at least one positive sample_weight, got only zeros; no row is left to fit")
     return w
 
 

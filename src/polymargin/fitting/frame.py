@@ -34,7 +34,7 @@ class Frame:
 
     Afterwards the model is whole, whatever comes: Ctrl-C that stopped the solver (`interrupted`) and the error of a
     callback are raised again, and a fit that was not solved, or whose kernel is `indefinite`, warns. `begin` is when
-    the fit began, by `time.perf_counter`, `data` what callbacks are told, `note` what that warning says besides, and
+    the fit began, by `time.perf_counter`, `data` what callbacks are told, `note` what else that warning says, and
     `remark` a warning of its own about a model that was solved.
     """
 

@@ -32,7 +32,7 @@ class Ended(Exception):
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed for the core; None is always the same one, so that fits repeat."""
+    """A seed for the core; None means always the same one, so that fits repeat."""
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.RandomState):

@@ -81,7 +81,7 @@ def announce(given: Any, kind: str, threads: int, memory: int, verbose: int) -> 
     if kind == "callable" and n < 5000:
         return
     time = (
-        "a time that the callable kernel decides"
+        "a time that depends on the callable kernel"
         if kind == "callable"
         else f"about {duration(seconds)}, more with a large C,"
     )
@@ -160,7 +160,7 @@ class Progress:
             say(f"polymargin: {event['seconds']:.1f} s  {text}", self.verbose)
 
     def share(self, violation: float) -> float:
-        """How far the violation has fallen towards tol, in logarithms, never going back."""
+        """How far the violation has fallen toward tol, in logarithms, never going back."""
         if math.isfinite(violation) and violation > 0:
             self.first = max(self.first or violation, violation, 1.001 * self.tol)
             self.done = max(self.done, min(1.0, math.log(self.first / violation) / math.log(self.first / self.tol)))

@@ -29,7 +29,7 @@ def openmp() -> threadpoolctl.ThreadpoolController:
 def threads(n_jobs: int | None, work: float = math.inf) -> int:
     """Threads to use: positive numbers as given, -1 all cores, -2 all but one, 1 if there is little `work` to share.
 
-    None is all cores of the process (its affinity mask and container quota), fewer where OMP_NUM_THREADS or
+    None means all cores of the process (its affinity mask and container quota), fewer where OMP_NUM_THREADS or
     threadpoolctl ask for fewer, and 1 in a joblib worker, whose siblings use the other cores.
     """
     if n_jobs is not None and n_jobs > 0:

@@ -2,7 +2,7 @@
 
 Fitted attributes are set one after another, the number of features before anything else is known, and an error or
 Ctrl-C may come between any two of them. So `fit` is `whole`: if anything ends it before it has called `keep`, the
-attributes of the former model come back.
+attributes of the previous model come back.
 """
 
 from __future__ import annotations

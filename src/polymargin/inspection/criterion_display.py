@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from ..selection.criteria import criterion_of
 from ..selection.search_cv import KernelSearchCV
 from .displays import panels
 
@@ -113,7 +114,7 @@ class CriterionDisplay:
         steps = np.log([list(step["params"].values()) for step in search.criterion_path_])
         low, high = steps.min(axis=0) - margin, steps.max(axis=0) + margin
         log_C, log_gamma = (np.linspace(a, b, n_points) for a, b in zip(low, high, strict=True))
-        at = search._problem(X, y, sample_weight)[0]
+        at = criterion_of(search, X, y, sample_weight)
         values = np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
         errors = None
         if cv is not None:

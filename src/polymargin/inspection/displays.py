@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ..training.decisions import decision_of
 from .lettering import LEADING, fold, legend_beside, sizes
 from .sensitivity import best_of, has_prototypes, last_step, score_names, sensitivity_map
 
@@ -95,7 +96,7 @@ def check_image_shape(image_shape: Any, d: int) -> None:
 def classes_of_support(model: Any) -> np.ndarray:
     """The number of every support vector's own class: the one in whose score its coefficient is largest."""
     B = model.dual_coef_
-    code = model._decision().code
+    code = decision_of(model).code
     if code is not None:  # the class whose sign in the code is that of the coefficients; there may be several
         agreement = code @ B
         best = agreement.max(axis=0)

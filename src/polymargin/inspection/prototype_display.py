@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
 from ..fitting.resources import threads
+from ..training.expansions import kernel_rows
 from .displays import MOST_POINTS, classes_of_support, colors, panels
 from .lettering import FEW_NAMES, legend_beside, write_names
 from .sensitivity import best_of, dense, has_prototypes, own_weights
@@ -77,7 +78,7 @@ class PrototypeDisplay:
                 f"expected a machine with class prototypes for PrototypeDisplay, got {type(estimator).__name__}, "
                 f"whose binary machines have none; use JointSVC"
             )
-        X = estimator._rows(X)
+        X = kernel_rows(estimator, X)
         step = -(-X.shape[0] // MOST_POINTS)
         X, labels = X[::step], np.searchsorted(estimator.classes_, np.asarray(y))[::step]
         own = classes_of_support(estimator)

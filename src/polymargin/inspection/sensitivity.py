@@ -25,6 +25,8 @@ from .. import _core, kernels
 from ..fitting.checks import canonical, check_sample_weight
 from ..fitting.parameters import quoted
 from ..fitting.resources import threads
+from ..training.decisions import decision_of
+from ..training.expansions import kernel_rows
 
 CHUNK = 1024  # support vectors of a block
 GRADIENT_VALUES = 1 << 20  # numbers in a block of gradients or kernel values (8 MB)
@@ -94,7 +96,7 @@ def sensitivity_map(
     if of not in ("class", "mean"):
         raise ValueError(f'expected of to be "class" or "mean", got {of!r}')
     model, X = last_step(estimator, X)
-    X = model._rows(X)
+    X = kernel_rows(model, X)
     weight = check_sample_weight(sample_weight, X.shape[0])
     if of == "mean" and has_prototypes(model):
         return mean_square(model, X, weight, own_weights(model) / len(model.classes_))
@@ -110,18 +112,18 @@ def sensitivity_map(
 
 def has_prototypes(model: Any) -> bool:
     """Whether there is a prototype per class, and no code."""
-    return model._decision().columns is None
+    return decision_of(model).columns is None
 
 
 def takes_part(model: Any, c: int) -> np.ndarray:
     """The classes over whose rows the map of score c is a mean."""
-    decision = model._decision()
+    decision = decision_of(model)
     return np.arange(decision.n_classes) == c if decision.is_per_class else decision.code[:, c] != 0
 
 
 def score_names(model: Any) -> list[str]:
     """What the rows of `dual_coef_` are the scores of."""
-    decision, classes = model._decision(), model.classes_
+    decision, classes = decision_of(model), model.classes_
     if decision.is_per_class:
         return [f"class {c}" for c in classes]
     code = decision.code
@@ -150,7 +152,7 @@ def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
         }.get(kind, "it has no class scores that are sums over its support vectors")
         found = f'kernel="{kind}"' if kind in ("callable", "precomputed") else kind
         if hasattr(estimator, "estimator"):
-            why = "it is not fitted, or was not to fit its best estimator"
+            why = "it is not fitted, or it was told not to refit its best estimator"
         raise ValueError(
             f"expected a fitted kernel machine with one of the kernels {quoted(SMOOTH)} for a sensitivity map, "
             f"got {found}; {why}"

@@ -131,7 +131,7 @@ class Basis:
         return exact if len(exact.at) > len(new.at) else new
 
     def grow(self, at: np.ndarray) -> None:
-        """Add the rows `at` of Z, but for those that the others span; the first ones stay where they are."""
+        """Add the rows `at` of Z, except for those that the others span; the first ones stay where they are."""
         at = np.ascontiguousarray(at[self.seen :], dtype=np.int64)
         self.seen += len(at)
         if not len(at):

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from ..core_vectors.distributed import distributed_source, is_dask
-from ..core_vectors.sources import mapped, stream_of
+from ..core_vectors.distributed import source_of
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_rows, check_sample_weight
 from ..fitting.progress import with_callbacks
@@ -76,13 +75,13 @@ class LandmarkSVC(LandmarkModel):
     time_limit : float, default=None
         Seconds after which no new pass begins.
     memory : "auto", int or str, default="auto"
-        Memory for kernel values, as in :class:`JointSVC`: those that do not fit are computed anew in every pass.
+        Memory for kernel values, as in :class:`JointSVC`: those that do not fit are recomputed in every pass.
     n_jobs, verbose
         As in :class:`JointSVC`.
     warm_start : bool, default=False
         Take the landmarks of the last fit, if there is one with as many features.
     random_state : int or NumPy random generator, default=None
-        Decides on landmarks and parts; None is 0.
+        Seed of the landmarks and parts; None means 0.
 
     Attributes
     ----------
@@ -194,21 +193,17 @@ class LandmarkSVC(LandmarkModel):
         Returns
         -------
         self : LandmarkSVC
-            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again; a fit that fails leaves the former model.
+            The fitted machine. Ctrl-C leaves the model reached so far, with `status_ = "interrupted"`, and is
+            raised again; a fit that fails leaves the previous model.
         """
         begin = time.perf_counter()
         self._check()
         last = self._last_landmarks() if self.warm_start else None
-        if is_dask(X):
-            return self._fit_source(begin, *distributed_source(self, X, y, sample_weight), last)
-        stream = stream_of(X, y)
-        if stream is None and sample_weight is None and self._is_mapped(X, y):
-            stream = mapped(X, np.asarray(y))
-        if isinstance(X, Iterator):
+        if y is None and isinstance(X, Iterator):
             return self._fit_once(begin, X)
-        if stream is not None:
-            return self._fit_source(begin, stream, stream.facts(), stream.names, last)
+        source = source_of(self, X, y, sample_weight, in_blocks=self._is_mapped(X, y))
+        if source is not None:
+            return self._fit_source(begin, *source, last)
         X, y = check_rows(self, X, y, fit=True, precomputed=self.kernel == "precomputed")
         self.__dict__.pop("_kept", None)
         return self._fit(begin, X, y, check_sample_weight(sample_weight, len(y)), last)

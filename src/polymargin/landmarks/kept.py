@@ -33,7 +33,7 @@ def partial_rows(model: Any, X: Any, y: Any, sample_weight: Any, classes: Any = 
     last = getattr(model, "_kept", None)
     if last is None and hasattr(model, "n_seen_"):
         raise ValueError(
-            "partial_fit expected the rows of the calls before, got a model from a file, which holds none: go on with "
+            "partial_fit: expected the rows of earlier calls, got a model from a file, which holds none; continue with "
             "the model itself, or begin with a clone of it"
         )
     if last is None:

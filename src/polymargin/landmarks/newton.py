@@ -10,7 +10,7 @@ over the rows gives P(W), the smooth value S(W), its gradient W - V, the dual va
 
     P(W) - D = sum_i (loss_i - a_i'q_i) + 1/2 |W - V|^2
 
-tells how much of the gap is due to s and how much to W. So s is lowered towards what tol wants once W is good enough
+tells how much of the gap is due to s and how much to W. So s is lowered toward what tol wants once W is good enough
 for it; the first part falls like s^2, for only rows within some s of a kink have one.
 
 A Newton step needs the curvature of the losses: of some times as many rows as there are landmarks, drawn with
@@ -38,7 +38,7 @@ FIRST = 1.0  # s at the start
 LOWEST = 1e-9  # s at most so small: rounding of scores is not much less
 FACTOR = 6.0  # by which s falls at most from one stage to the next
 ROWS = 16  # per landmark that a Newton step looks at ...
-FEWEST = 4096  # ... and at least so many
+FEWEST = 4096  # ... and at least this many
 CG_STEPS, CG_TOL = 60, 0.3
 FEW = 12  # steps of conjugate gradients after which a preconditioner is used again
 HALVINGS = 12  # of a step

@@ -18,7 +18,7 @@ from ..fitting.parameters import NONE, POSITIVE, RUN, Array, Name, Number, check
 from ..fitting.progress import LINES_EVERY, LONG, MULTIPLY_ADDS, duration, say
 from ..fitting.resources import budget, threads
 from ..fitting.state import keep, whole
-from ..smoothing.grnn import GRNNRegressor
+from ..smoothing.grnn import GRNNRegressor, averaged
 from . import classical_scaling as scaling
 from . import graphs
 from .record import ISOMAP, check_isomap
@@ -68,28 +68,28 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     radius : float, default=None
         Join all rows with D up to this instead; `n_neighbors` is then not used.
     alpha : float in [0, 1), default=0.65
-        :math:`\alpha`; None is plain Isomap: D = d, and `y` is not used.
+        :math:`\alpha`; None means plain Isomap: D = d, and `y` is not used.
     offset : {"outside", "inside"}, default="outside"
         Whether :math:`\alpha` is subtracted outside the root, as above and in [2]_, or inside it,
-        :math:`S \sqrt{e^{d^2/\gamma} - \alpha}`: as [1]_ prints it but for the sign of the exponent.
+        :math:`S \sqrt{e^{d^2/\gamma} - \alpha}`: as [1]_ prints it except for the sign of the exponent.
     gamma : "mean" or float, default="mean"
         :math:`\gamma`; "mean" is the mean distance of two rows (not squared: scale the columns first), above 4,000 rows
         that of 400 rows to all.
     class_distances : array-like of shape (n_classes, n_classes), default=None
-        S, symmetric and positive off the diagonal: relations between classes, in the order of `classes_`. None is 1.
+        S, symmetric and positive off the diagonal: relations between classes, in the order of `classes_`. None means 1.
     spread : "auto" or float, default="auto"
         Spread of the network for new rows: "auto" has the smallest leave-one-out error of the coordinates of the
         training rows. 0.95 is the number of [1]_; where rows are much farther apart than that, the network takes the
         nearest row's coordinates.
     n_landmarks : "auto", int or None, default="auto"
-        Rows from which paths are measured; None is all rows, exact, for O(n^2) memory. "auto" is all rows up to 4,000,
+        Rows from which paths are measured; None means all, exact, for O(n^2) memory. "auto" is all rows up to 4,000,
         beyond that the larger of 5 sqrt(n) and 10 `n_components`.
     memory : "auto", int or str, default="auto"
         Memory for path lengths: bytes, or a string such as "512MB"; "auto" is half of the free memory.
     n_jobs : int, default=None
         Threads, as in `JointSVC`.
     random_state : int, default=0
-        Chooses the landmarks.
+        Seed of the landmarks.
     verbose : int, default=0
         1 says what is being done.
 
@@ -199,7 +199,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Returns
         -------
         self : SupervisedIsomap
-            Ctrl-C is raised again. Before there are coordinates it leaves the former model, if there was one; in the
+            Ctrl-C is raised again. Before there are coordinates it leaves the previous model, if there was one; in the
             choice of the spread it leaves the coordinates and the best spread so far.
         """
         begin = time.perf_counter()
@@ -295,7 +295,7 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @cached_property
     def trustworthiness_(self) -> float:
         check_is_fitted(self)
-        return scaling.trustworthiness(self.grnn_._X, self.embedding_, threads(self.n_jobs))
+        return scaling.trustworthiness(averaged(self.grnn_).X, self.embedding_, threads(self.n_jobs))
 
     def _landmarks(self, label: np.ndarray) -> np.ndarray:
         """Rows to measure paths from: all, or a random sample with every class's share."""

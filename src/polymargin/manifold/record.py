@@ -7,6 +7,7 @@ from typing import Any
 from ..files.kinds import NUMBERS, FiniteArray, Labels, Sizes
 from ..files.records import COUNT, FINITE, INPUT, REPORT, Fitted
 from ..fitting.parameters import NONE, POSITIVE
+from ..smoothing.grnn import averaged
 
 ISOMAP = {
     **INPUT,
@@ -29,5 +30,6 @@ ISOMAP = {
 
 def check_isomap(model: Any) -> str | None:
     """The map for new rows must lead from the training rows to their coordinates."""
-    inside = model.grnn_.n_features_in_ == model.n_features_in_ and model.grnn_._y.shape[1] == model.n_components_
+    grnn, d = model.grnn_, model.n_features_in_
+    inside = grnn.n_features_in_ == d and averaged(grnn).y.shape[1] == model.n_components_
     return None if inside else "a map of new rows that does not go with the coordinates"

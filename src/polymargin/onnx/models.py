@@ -13,9 +13,9 @@ from ..auto.classifier import AutoSVC
 from ..auto.tables import ColumnEncoder
 from ..fitting.parameters import quoted
 from ..manifold.isomap import SupervisedIsomap
-from ..smoothing.grnn import GRNNRegressor
+from ..smoothing.grnn import GRNNRegressor, averaged
 from ..structured.classifier import StructuredSVC
-from ..training.prototypes import PrototypeClassifier
+from ..training.expansions import KernelExpansion
 from .graph import Graph
 from .operators import decide, kernel_scores, label_type, labels, linear_scores, probabilities, smooth
 
@@ -68,7 +68,8 @@ def _(model: GRNNRegressor, graph: Graph, x: str) -> dict[str, str]:
 
 @shapes.register
 def _(model: GRNNRegressor, number: np.dtype) -> dict[str, tuple[np.dtype, list[int]]]:
-    return {"prediction": (number, [] if model._one_output else [model._y.shape[1]])}
+    given = averaged(model)
+    return {"prediction": (number, [] if given.one_output else [given.y.shape[1]])}
 
 
 @predicted.register
@@ -81,7 +82,7 @@ def _(model: SupervisedIsomap, number: np.dtype) -> dict[str, tuple[np.dtype, li
     return {"embedding": (number, [model.n_components_])}
 
 
-@predicted.register(PrototypeClassifier)
+@predicted.register(KernelExpansion)
 @predicted.register(StructuredSVC)
 def classified(machine: Any, graph: Graph, x: str) -> dict[str, str]:
     scores, winner = decide(graph, machine, machine_scores(machine, graph, x))

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..auto.probabilities import MOST_ODDS
 from ..inspection.sensitivity import dense
-from ..smoothing.grnn import GRNNRegressor
-from ..training.decisions import Decision
+from ..smoothing.grnn import GRNNRegressor, averaged
+from ..training.decisions import Decision, decision_of
 from ..training.pair_codes import all_pairs
 from .graph import Graph
 
@@ -36,28 +36,29 @@ def squared_distances(graph: Graph, x: str, Z: np.ndarray, root: Any = 1.0) -> s
 def smooth(graph: Graph, grnn: GRNNRegressor, x: str) -> str:
     """sum_j w_j g_j z_j / sum_j w_j g_j, g_j = exp(ln 2 (d_min^2 - d_j^2) / spread^2): at least one g_j is 1."""
     op, constant = graph.op, graph.constant
-    Z = dense(grnn._X).astype(np.float64)
+    given = averaged(grnn)
+    Z = dense(given.X).astype(np.float64)
     d2 = whole = squared_distances(graph, x, Z)
     rate = math.log(2) / grnn.spread_**2
     if grnn.n_neighbors is not None and grnn.n_neighbors < len(Z):
-        if np.any(grnn._weight != 1):
+        if np.any(given.weight != 1):
             raise ValueError("to_onnx: expected n_neighbors=None, or rows of weight 1, got n_neighbors and weights")
         d2, near = graph.op2("TopK", d2, constant([grnn.n_neighbors], np.int64), axis=1, largest=0)
         g = closeness(graph, d2, rate)
-        terms = op("Mul", op("Unsqueeze", g, constant([2], np.int64)), op("Gather", constant(grnn._y), near, axis=0))
+        terms = op("Mul", op("Unsqueeze", g, constant([2], np.int64)), op("Gather", constant(given.y), near, axis=0))
         z = op("Div", graph.reduce("ReduceSum", terms, 1, keep=False), graph.row_sums(g))
     else:
-        g = op("Mul", closeness(graph, d2, rate), constant(grnn._weight))
-        z = op("Div", op("MatMul", g, constant(grnn._y)), graph.row_sums(g))
+        g = op("Mul", closeness(graph, d2, rate), constant(given.weight))
+        z = op("Div", op("MatMul", g, constant(given.y)), graph.row_sums(g))
     if grnn.interpolate:
         _, index = np.unique(Z, axis=0, return_inverse=True)
-        index, weight = index.ravel(), grnn._weight
-        means = np.array([np.bincount(index, weight * column) / np.bincount(index, weight) for column in grnn._y.T])
+        index, weight = index.ravel(), given.weight
+        means = np.array([np.bincount(index, weight * column) / np.bincount(index, weight) for column in given.y.T])
         nearest = op("ArgMin", whole, axis=1, keepdims=0)
         apart = op("Abs", op("Sub", x, op("Gather", constant(Z), nearest, axis=0)))
         equal = op("Equal", graph.reduce("ReduceMax", apart), constant(0))
         z = op("Where", equal, op("Gather", constant(means.T[index]), nearest, axis=0), z)
-    return column(graph, z, 0) if grnn._one_output else z
+    return column(graph, z, 0) if given.one_output else z
 
 
 def closeness(graph: Graph, d2: str, rate: float) -> str:
@@ -72,7 +73,7 @@ def probabilities(graph: Graph, model: Any, F: str, scores: str, winner: str) ->
     if T == 2:
         half = op("Mul", op("Unsqueeze", scores, constant([1], np.int64)), constant([[-0.5, 0.5]]))
         return op("Softmax", op("Div", half, constant(model.margins_[0] * model.temperature_)), axis=1)
-    decision = model.machine_._decision()
+    decision = decision_of(model.machine_)
     if decision.pairs is None:
         return op("Softmax", op("Div", scores, constant(model.margins_[0] * model.temperature_)), axis=1)
     F = op("Div", F, constant(model.margins_))
@@ -188,7 +189,7 @@ def unit_rows(graph: Graph, x: str) -> str:
 
 def decide(graph: Graph, machine: Any, F: str) -> tuple[str, str]:
     """The scores of `decision_function`, and the number of the winner; F are the scores of `dual_coef_`."""
-    op, constant, decision = graph.op, graph.constant, machine._decision()
+    op, constant, decision = graph.op, graph.constant, decision_of(machine)
     if decision.n_classes > 2:
         S = class_scores(graph, decision, F)
         return S, op("ArgMax", S, axis=1, keepdims=0)

@@ -62,7 +62,7 @@ def reproduce(
     Parameters
     ----------
     paper : {"scatter", "kesler", "criteria", "core-vector", "isomap"}, default=None
-        None is all of them.
+        None means all of them.
     table, figure : int, default=None
         The number of one table or figure; without them, all of the paper.
     fast : bool, default=False

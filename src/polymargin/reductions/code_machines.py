@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
@@ -30,7 +31,7 @@ from ..fitting.state import whole
 from ..machines import LOSSES
 from ..training.certificates import Claim, claim_less, hiding_error, relative_gap
 from ..training.decisions import Decision
-from ..training.prototypes import LARGEST_COEF, PrototypeClassifier
+from ..training.expansions import LARGEST_COEF, KernelExpansion
 from .columns import balance, bounds, solve_columns
 
 CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
@@ -38,7 +39,17 @@ BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the schem
 LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
 
 
-class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
+def code_of(machine: CodeClassifier, n_classes: int) -> np.ndarray:
+    """The code that a fit of a scheme would have."""
+    return clone(machine)._code(n_classes)
+
+
+def decision_by(machine: CodeClassifier, code: np.ndarray, n_classes: int) -> Decision:
+    """What scores of the columns of such a code stand for."""
+    return machine._decision(code, n_classes)
+
+
+class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     """A scheme: a subclass has parameters, `_code(n_classes)` and `_rule()`, a name of `decisions.RULES`.
 
     `_is_own(code, n_classes)` says whether a code from a file is one that the scheme could have. A code is
@@ -65,8 +76,8 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         Returns
         -------
         self
-            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again; a fit that fails leaves the former model.
+            The fitted machine. Ctrl-C leaves the model reached so far, with `status_ = "interrupted"`, and is
+            raised again; a fit that fails leaves the previous model.
         """
         begin = time.perf_counter()
         check_parameters(self, self._constraints)
@@ -98,7 +109,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             frame.indefinite = kernels.indefinite(X, rows, kernel, zero_sums=True)
             frame.interrupted = out["signalled"]
             if out["not_begun"]:
-                frame.note = f", and {out['not_begun']:,} of {len(out['bias']):,} machines not begun"
+                frame.note = f", and {out['not_begun']:,} of {len(out['bias']):,} machines not started"
         return self
 
     # --- the fitted model ---
@@ -125,7 +136,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
     def _center(self, X: Any, rows: np.ndarray, code: np.ndarray, memory: float) -> np.ndarray | None:
         """The mean of linear rows that are far from the origin, where there is room for a copy without it.
 
-        Coefficients sum to zero: no score notices that all rows are moved, but for its bias.
+        Coefficients sum to zero: no score notices that all rows are moved, except for its bias.
         """
         columns = len(code) if code.dtype == np.int64 else code.shape[1]
         fits = 8 * X.shape[1] * columns <= LARGEST_COEF and 8 * X.shape[0] * X.shape[1] <= 0.25 * memory
@@ -136,7 +147,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
     def _along(self, center: np.ndarray) -> np.ndarray:
         """<w, center> of every column: what its scores lose when the center is taken off all rows.
 
-        The weights are those that scores are made of: their coefficients sum to zero but for rounding, which counts
+        The weights are those that scores are made of: their coefficients sum to zero except for rounding, which counts
         where the center is far away.
         """
         W = self._weights() if self._coef is None else self._coef
@@ -210,7 +221,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         return "largest"
 
     def _decision(self, columns: np.ndarray | None = None, n_classes: int = 0) -> Decision:
-        """Of the fitted code, or of another one for so many classes."""
+        """Of the fitted code, or of another one for this many classes."""
         if columns is None:
             columns, n_classes = self._columns, len(self.classes_)
         return Decision(n_classes, columns, self._rule())

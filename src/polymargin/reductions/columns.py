@@ -68,7 +68,7 @@ def bounds(form: Loss, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def balance(out: dict[str, Any], upper: np.ndarray) -> None:
-    """Make the coefficients of every column sum to zero but for one rounding, by those off their bounds.
+    """Make the coefficients of every column sum to zero except for one rounding, by those off their bounds.
 
     A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one.
     """

@@ -111,7 +111,7 @@ def check_code(code: Any, n_classes: int) -> np.ndarray:
             f"shape {M.shape}; give the rows in the order of classes_"
         )
     if M.dtype.kind not in "iuf" or not np.isin(M, (-1, 0, 1)).all():
-        raise ValueError("expected code to have the entries -1, 0 and 1, got others; round or recode them")
+        raise ValueError("expected code to have the entries -1, 0 and 1, got other values; round or recode them")
     M = M.astype(np.int8)
     if not two_sided(M).all():
         found = int(np.argmin(two_sided(M)))
@@ -175,7 +175,7 @@ class OutputCodeSVC(CodeClassifier):
     memory : "auto", int or str, default="auto"
         Memory for kernel values: bytes, or a string such as "512MB"; "auto" is half of the free memory.
     n_jobs : int, default=None
-        Threads. None is all cores of the process, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
+        Threads; None means all cores, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
         worker; -1 is all cores.
     warm_start : bool, default=False
         Start from the solution of the last fit, if that had as many rows and classes.

@@ -61,7 +61,7 @@ class PairwiseSVC(CodeClassifier):
     memory : "auto", int or str, default="auto"
         Memory for kernel values: bytes, or a string such as "512MB"; "auto" is half of the free memory.
     n_jobs : int, default=None
-        Threads. None is all cores of the process, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
+        Threads; None means all cores, within OMP_NUM_THREADS and threadpoolctl's limits, and 1 in a joblib
         worker; -1 is all cores.
     warm_start : bool, default=False
         Start from the solution of the last fit, if that had as many rows and classes.

@@ -23,7 +23,7 @@ SENSITIVITY_ROWS = 2000
 BINS = 10  # of probabilities; neighbors with fewer than BIN_ROWS rows are one
 BIN_ROWS = 10
 SHOWN_CONFUSIONS = 20
-Z95 = 1.959964  # 95 % of a normal distribution are within so many standard deviations
+Z95 = 1.959964  # 95 % of a normal distribution are within this many standard deviations
 
 
 def facts(model: Any, X: Any, y: np.ndarray, *, title: str, source: str, random_state: int = 0) -> dict[str, Any]:

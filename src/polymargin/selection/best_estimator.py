@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..fitting.resources import budget
 from ..fitting.state import keep
-from ..training.prototypes import PrototypeClassifier
+from ..training.expansions import KernelExpansion
 
 
 def _has(name: str) -> Callable[[Any], bool]:
@@ -80,7 +80,7 @@ class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         best = clone(self.estimator).set_params(**self.best_params_)
         machine = last_step(best)
         own = {}
-        if isinstance(machine, PrototypeClassifier):
+        if isinstance(machine, KernelExpansion):
             own = {name: getattr(machine, name) for name in ("memory", "time_limit")}
             limit = min(seconds, np.inf if own["time_limit"] is None else own["time_limit"])
             memory = min(budget(own["memory"]), budget(self.memory))

@@ -133,3 +133,8 @@ class Criterion:
             return value, np.array([by_u, gamma * self.inner.weighted_sum(K, self.D, weight)])
         by_v = gamma * self.inner.feature_sums(K, self.X, weight)
         return value, np.concatenate([[by_u], by_v])
+
+
+def criterion_of(search: Any, X: Any, y: Any, sample_weight: Any = None) -> Criterion:
+    """The function that a RadiusMarginSearch would minimize on these rows."""
+    return search._problem(X, y, sample_weight)[0]

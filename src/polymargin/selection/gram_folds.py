@@ -20,8 +20,8 @@ from ..fitting.checks import class_weights
 from ..fitting.progress import Stopped
 from ..fitting.scales import column_moments
 from ..machines import LOSSES
-from ..reductions.code_machines import CodeClassifier
-from ..training.prototypes import PrototypeClassifier
+from ..reductions.code_machines import CodeClassifier, code_of, decision_by
+from ..training.expansions import KernelExpansion
 from .best_estimator import tuned_names
 from .distances import rbf, squared_distances
 
@@ -108,7 +108,7 @@ class GramFolds:
     def columns(self) -> np.ndarray:
         """The code; a random one is drawn once."""
         if self.code is None:
-            self.code = clone(self.machine)._code(len(self.classes))
+            self.code = code_of(self.machine, len(self.classes))
         return self.code
 
     def code_scores(self, Cs: list, trains: list, rows: list, time_limit: float) -> tuple[list, np.ndarray, str]:
@@ -118,7 +118,7 @@ class GramFolds:
         shape (n_folds, n_C) and a status.
         """
         machine = self.machine
-        decision = machine._decision(self.columns(), len(self.classes))
+        decision = decision_by(machine, self.columns(), len(self.classes))
         code = np.ascontiguousarray(decision.code, dtype=np.int8)
         segments = np.concatenate([[0], np.cumsum(np.bincount(self.index))]).astype(np.int64)
         weights = []
@@ -150,7 +150,7 @@ class GramFolds:
             machine.set_params(n_jobs=n_threads)
         # Our machines ignore rows of weight 0. SVC drops them and then mistakes one row of a precomputed kernel for
         # another.
-        whole = isinstance(machine, PrototypeClassifier)
+        whole = isinstance(machine, KernelExpansion)
         weight = np.zeros(self.n)
         weight[train] = self.weight[train]
         weights = {}

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from ..fitting.progress import STOP, Stopped, rich_bar, say
 from ..fitting.resources import budget, threads
-from ..training.prototypes import PrototypeClassifier
+from ..training.expansions import KernelExpansion
 from .best_estimator import last_step
 from .gram_folds import GramFolds, RowFolds, Scored
 
@@ -184,7 +184,7 @@ class GridRun:
             memory, held, machine = budget(self.search.memory), 16.0 * len(self.y) ** 2, clone(self.machine)
             fits = 1.25 * held <= memory and held <= MADE * max(self.left(), 0.0) and not self.by_rows
             kind = GramFolds if fits and "kernel" in machine.get_params(deep=False) else RowFolds
-            if isinstance(machine, PrototypeClassifier):
+            if isinstance(machine, KernelExpansion):
                 left = (memory - held if kind is GramFolds else memory) / min(self.n_threads, len(self.splits))
                 machine.set_params(memory=max(min(int(left / BESIDE), budget(machine.memory)), 10**6))
             self.engines.clear()  # the matrices of another part

@@ -88,7 +88,7 @@ class RadiusMarginSearch(BestEstimator):
         Searches with a gamma per feature, where the criterion has local minima: from the starting point, and from 4,
         16, ... times its gammas. The best of them wins. One gamma needs one search.
     max_samples : int, default=None
-        Rows that the criterion sees, drawn at random in each class; None is as many as fit into memory.
+        Rows that the criterion sees, drawn at random in each class; None means as many as fit into memory.
     cv : int, splitter or iterable, default=5
         Folds of a final check: the best point against two with a larger C. A much worse score gives a warning. None
         leaves the check out.
@@ -318,7 +318,7 @@ class RadiusMarginSearch(BestEstimator):
         elif n > most:
             warnings.warn(
                 f"The criterion sees {most:,} of {n:,} rows, as many as fit into memory: raise memory, or set "
-                f"max_samples to say so yourself.",
+                f"max_samples to choose the number yourself.",
                 UserWarning,
                 stacklevel=5,
             )

@@ -62,14 +62,14 @@ class KernelSearchCV(BestEstimator):
     estimator : classifier with parameters C, gamma and kernel, or a pipeline that ends in one
         The steps before it are fitted on each training set; distances are then computed per fold.
     C : array-like, default=None
-        Values of C. None is 0.1, 1, 10, 100, 1000.
+        Values of C. None means 0.1, 1, 10, 100, 1000.
     gamma : array-like, default=None
-        Values of gamma: numbers, "scale", "auto", or arrays with one number per feature. None is five values around
+        Values of gamma: numbers, "scale", "auto", or arrays with one number per feature. None means five values around
         "scale", a factor of 5 apart; for kernels without gamma, the estimator's own.
     cv : int, splitter or iterable, default=5
         Folds, stratified if a number.
     scoring : str, callable, list, tuple or dict, default=None
-        Score or scores, as for `GridSearchCV`; None is the accuracy. Where one is a function of your own (not made by
+        Score or scores, as for `GridSearchCV`; None means accuracy. Where one is a function of your own (not made by
         `make_scorer`), every fit uses its own rows, so that the function gets them and the fitted machine.
     refit : bool, str or callable, default=True
         Whether to fit `best_estimator_` on all rows; with several scores the name of the one that decides, or a
@@ -244,7 +244,7 @@ class KernelSearchCV(BestEstimator):
         if self.status_ != "solved":
             warnings.warn(
                 "KernelSearchCV reached its time limit before all points were evaluated: raise time_limit, use "
-                'strategy="halving", or go on from here with warm_start=True.',
+                'strategy="halving", or continue from here with warm_start=True.',
                 ConvergenceWarning,
                 stacklevel=4,
             )

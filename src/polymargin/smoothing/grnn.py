@@ -128,7 +128,7 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         Distance at which a training row counts half as much as one at distance 0 (the spread of Matlab's `newgrnn`).
         "auto" minimizes the leave-one-out squared error of the training targets (of 200 rows if there are more).
     n_neighbors : int, default=None
-        Number of nearest training rows in the sums (a row of weight 2 counts as two); None is all.
+        Number of nearest training rows in the sums (a row of weight 2 counts as two); None means all.
     interpolate : bool, default=False
         Whether a row that equals training rows gets their mean target, without the smoothing by other rows.
     memory : "auto", int or str, default="auto"
@@ -296,3 +296,17 @@ class GRNNRegressor(RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """What a fitted network averages: training rows, their targets (a column each) and weights."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    one_output: bool  # targets were a vector
+
+
+def averaged(model: GRNNRegressor) -> Averaged:
+    return Averaged(model._X, model._y, model._weight, model._one_output)

@@ -41,7 +41,7 @@ class KernelDensityNB(ClassifierMixin, BaseEstimator):
         The width h. "silverman" is :math:`1.06\, s\, n_c^{-1/5}` for each feature and class, s the standard deviation
         of the feature in the class [1]_.
     priors : array-like of shape (n_classes,), default=None
-        The class probabilities :math:`\pi_c`; None is the share of each class in the training data.
+        The class probabilities :math:`\pi_c`; None means the share of each class in the training data.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
         Weight of the losses.
     loss_matrix : array-like of shape (n_classes, n_classes), default=None
         :math:`\Delta`, row y and column c in the order of `classes_`, with zeros on the diagonal: costs, or distances
-        in a tree of classes. None is 1 for all wrong classes.
+        in a tree of classes. None means 1 for all wrong classes.
     rescaling : {"margin", "slack"}, default="margin"
         What the loss scales.
     algorithm : {"auto", "one-slack", "n-slack"}, default="auto"
@@ -90,7 +90,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
         Start from the last fit: for "auto" from its dual solution (the rows must be the same in number and order,
         another C or loss is welcome), for cutting planes from its weights.
     random_state : int, default=None
-        Order of the rows in the sweeps; None is always the same.
+        Order of the rows in the sweeps; None means always the same.
     verbose : int, default=0
         1 shows progress, 2 a line for every report of the solver.
 
@@ -194,8 +194,8 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
         Returns
         -------
         self : StructuredSVC
-            The fitted machine. Ctrl-C leaves it fitted as far as it came, with `status_ = "interrupted"`, and is
-            raised again; a fit that fails leaves the former model.
+            The fitted machine. Ctrl-C leaves the model reached so far, with `status_ = "interrupted"`, and is
+            raised again; a fit that fails leaves the previous model.
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
@@ -280,7 +280,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Base
             if not np.all(np.isfinite(loss) & (loss >= 0)) or np.any(np.diag(loss)) or not np.any(loss):
                 raise ValueError(
                     "expected loss_matrix to be finite and >= 0, with zeros on the diagonal and some other number "
-                    "off it, got others; entry [y, c] is the loss of predicting c for y"
+                    "off it, got other values; entry [y, c] is the loss of predicting c for y"
                 )
         return 100.0 * loss if self.scaling == "svm-multiclass" else loss
 

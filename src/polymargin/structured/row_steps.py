@@ -19,8 +19,8 @@ from ..fitting.limits import Limits
 from ..machines import MACHINES
 from ..training import linear, margins
 from ..training.certificates import relative_gap
+from ..training.expansions import weights
 from ..training.problem import Formulation, Solution
-from ..training.prototypes import weights
 from . import joint_maps
 from .cutting_planes import Answer
 
@@ -59,7 +59,7 @@ class Steps:
         self.given, self.strength, self.e, self.limits = given, e.weight, replace(e, weight=strength), limits
         within = strength.sum() * joint_maps.largest_square(e.X) < 1  # no score reaches a margin: a few sweeps do
         self.in_weights = level is None or within or linear.pays(e.X, len(e), len(self.loss), limits.memory)
-        self.sweep = 1 if self.in_weights else len(e)  # steps of the solver that are one of ours
+        self.sweep = 1 if self.in_weights else len(e)  # steps of the solver that count as one here
 
     def solve(self, B: np.ndarray | None) -> tuple[Answer, np.ndarray, np.ndarray]:
         """Steps at smaller and smaller tolerances until the gap is small enough: the answer, the weights and B."""

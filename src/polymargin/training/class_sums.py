@@ -51,7 +51,9 @@ def nu_form(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray | None) -> O
     b = np.zeros(T) if shares is None else rho - r
     if run.relative:  # the violation in the unit of tol; there is none where the margin is no larger than rounding
         if out["status"] == "solved" and not (rho > 0 and out["violation"] <= run.limits.tol * rho):
-            out["status"] = "stalled" if np.any(q.ridge) else "no_margin"  # a ridge leaves a margin, but for rounding
+            out["status"] = (
+                "stalled" if np.any(q.ridge) else "no_margin"
+            )  # a ridge leaves a margin, except for rounding
         elif rho > 0:
             out["violation"] /= rho
     return out | {"rho": rho, "b": b, "extra": 0.0}

@@ -17,6 +17,11 @@ from scipy.special import logsumexp
 from .pair_codes import dag, pair_code, votes
 
 
+def decision_of(model: Any) -> Decision:
+    """What the scores of a fitted machine stand for."""
+    return model._decision()
+
+
 def exp_scores(F: np.ndarray, M: np.ndarray) -> np.ndarray:
     """Minus the logarithm of sum_l exp(-M f): in the order of the sum, and finite at any score."""
     return -np.stack([logsumexp(-F * row, axis=1) for row in M], axis=1)

@@ -113,7 +113,7 @@ def check_nu(f: Formulation, e: Examples) -> None:
 def moved_back(e: Examples, a: np.ndarray, center: np.ndarray) -> np.ndarray:
     """<w_c - wbar, center>: what the scores of the rows as they are have more than those of the centered rows.
 
-    The coefficients of w_c - wbar sum to zero but for rounding, which counts as well: the rows may be far away.
+    The coefficients of w_c - wbar sum to zero except for rounding, which counts as well: the rows may be far away.
     """
     X, rows, segments = e.X, e.rows[e.order], e.segments
     W = np.zeros((len(segments) - 1, len(center)))

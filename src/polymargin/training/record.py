@@ -56,10 +56,6 @@ def check_kernel(model: Any) -> str | None:
 
 def check_joint(model: Any) -> str | None:
     """The parts of a joint machine must fit together, and the coefficients must be a point of its dual."""
-    try:
-        model._check()
-    except ValueError as error:
-        return str(error)
     B, machine = model.dual_coef_, MACHINES[model.machine]
     if wrong := check_kernel(model):
         return wrong
