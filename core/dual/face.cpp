@@ -19,9 +19,9 @@ constexpr Index kMostGroups = 64;
 constexpr double kAboveRounding = 20,
                  kCoarsest = 1;  // violations that are told from a residual, and the largest of them
 constexpr double kAnew = 0.1;    // work of a new factor, relative to its size cubed
-constexpr std::size_t kBlock = 5,
+constexpr std::size_t kBlock = 16,
                       kTogether = 32,  // come into the factor at once
-    kShare = 16,                       // variables set free together: at least, and as a share of the free ones
+    kShare = 8,                        // variables set free together: at least, and as a share of the free ones
     kPart = 128;                       // of a new factor, between two looks at its work
 
 }  // namespace
@@ -306,7 +306,7 @@ double Face::independence() const {
 
 bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<bool()>& stop) {
   qp_ = &qp;
-  work_ = 0, most_work_ = work, n_steps_ = 0, gain_ = 1, lost_ = false;
+  work_ = 0, most_work_ = work, n_steps_ = 0, gain_ = 1, lost_ = settled_ = false;
   safe_z_ = old_z_ = qp.z, safe_g_ = old_g_ = qp.gradient;
   is_free_.assign(qp.size(), 0), taken_.assign(qp.base.size(), 0.0);
   free_.clear();
@@ -344,7 +344,10 @@ bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<b
       tol = kAboveRounding * residual, reached = false, repairs = 0;
     }
     last = std::numeric_limits<double>::infinity();
-    if (!widen(tol)) return reached && !lost_;
+    if (!widen(tol)) {
+      settled_ = !reached && !lost_;
+      return reached && !lost_;
+    }
   }
   follow();
   if (!kept_sums()) qp.z = safe_z_, qp.gradient = safe_g_;

@@ -32,6 +32,8 @@ class Face {
   double independence() const;
   // Whether it ended because rounding, or an indefinite H, leaves nothing to gain here.
   bool lost() const { return lost_; }
+  // Whether it ended with no violation that is told from rounding, though above the tolerance.
+  bool settled() const { return settled_; }
 
  private:
   static constexpr Index kMostFree = 2048;  // a new factor takes under a second, and nobody is asked meanwhile
@@ -76,7 +78,7 @@ class Face {
   double work_ = 0, most_work_ = 0;
   double gain_ = 0;  // fall of the objective since the worst were last set free
   Index n_steps_ = 0;
-  bool lost_ = false;
+  bool lost_ = false, settled_ = false;
 };
 
 }  // namespace polymargin

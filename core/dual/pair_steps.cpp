@@ -8,9 +8,9 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kTiny = 1e-12;   // curvature of a flat or indefinite direction
-constexpr Index kFewSteps = 100;  // that need no face, besides one for every four variables
-constexpr double kFaceShare = 8;  // of the work of the steps before it: what a face may cost
+constexpr double kTiny = 1e-12;    // curvature of a flat or indefinite direction
+constexpr Index kFewSteps = 100;   // that need no face, besides one for every four variables
+constexpr double kFaceShare = 32;  // of the work of the steps before it: what a face may cost
 
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
 
@@ -58,7 +58,7 @@ void PairSteps<T>::begin() {
     inverse_[i] = T(1) / std::max(diagonal_[i], T(kTiny));
     set(i, qp.z[i]);
   }
-  n_iter_ = 0, n_clipped_ = 0, last_face_ = 0, idle_ = 0, until_ = 0, lost_ = false;
+  n_iter_ = 0, n_clipped_ = 0, last_face_ = 0, idle_ = 0, until_ = 0, lost_ = settled_ = false;
   next_face_ = kFewSteps + m / 4;
   next_check_ = check_every();
   status_ = Status::interrupted;
@@ -139,7 +139,7 @@ void PairSteps<T>::try_face(double goal, const std::function<bool()>& more) {
     face_.solve(qp, goal, work, [&] { return !more(); });
     for (Index i = 0; i < qp.size(); ++i) set(i, qp.z[i]);
     n_iter_ += face_.n_steps();
-    lost_ = face_.lost();
+    lost_ = face_.lost(), settled_ = face_.settled();
     refresh();
   }
   last_face_ = n_iter_, n_clipped_ = 0;

@@ -31,7 +31,7 @@ class PairSteps {
       if (n_iter_ >= next_check_) check();
       // Values in float32 are too coarse for a face: those in float64 will do.
       if (lost_ && sizeof(T) < 8 && violation() > tol) return end(Status::stalled);
-      const bool worth_it = violation() > tol || n_iter_ < until();
+      const bool worth_it = violation() > tol || (!settled_ && n_iter_ < until());
       if (idle_ >= kIdle || violation() <= goal || n_iter_ >= max_iter || !worth_it) {
         if (!exact_) refresh();
         const bool solved = violation() <= tol, over = n_iter_ >= max_iter || idle_ >= kIdle || (solved && !worth_it);
@@ -97,7 +97,8 @@ class PairSteps {
   Index worst_group_ = 0;
   Pick first_;  // without groups: the variable with the largest gain
   Face face_;
-  bool exact_ = false, lost_ = false;  // lost: rounding leaves nothing to gain on a face
+  bool exact_ = false;
+  bool lost_ = false, settled_ = false;  // on a face rounding leaves nothing to gain, or nothing to see
   Index n_iter_ = 0, next_check_ = 0, next_face_ = 0, last_face_ = 0;
   Index until_ = 0;      // 0: tol was not reached yet
   Index n_clipped_ = 0;  // steps since last_face_ that ended at a bound
