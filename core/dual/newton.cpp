@@ -24,13 +24,14 @@ constexpr double kSettled = 0.01;       // of the rows: so few change sides when
 constexpr double kFewSupport = 0.25;    // of the rows: with fewer support vectors, working sets find them sooner
 constexpr double kOpening = 0.3;        // of the time, where it is limited, until the kernel values must be there
 constexpr double kPairSeconds = 3e-9;   // that this takes for each pair of rows, roughly
-constexpr double kBand = 0.1;           // rows that have more than this beyond their margin are left out at first ...
+constexpr double kBand = 0.03;          // rows that have more than this beyond their margin are left out at first ...
 constexpr double kFirstViolation = 1;   // ... until the others violate the conditions by no more than this,
 constexpr double kFirstBand = 0.2;      // and come in then if they have less than this part of it beyond their margin
 constexpr double kNear = 0.4;           // of the tolerance: solved
 constexpr double kClose = 5;            // times the tolerance: from here on changes are small, and so are their errors
 constexpr double kForcing = 0.1;        // of the violation, that conjugate gradients leave
 constexpr double kLeastForcing = 1e-3;  // if that does not descend either, it is left to the engine
+constexpr double kPatience = 1e11;      // multiply-adds for values that memory has no room for, in a product: seconds
 constexpr int kMostSteps = 40;
 constexpr Index kMostProducts = 400;
 constexpr int kGrowths = 4;  // times that rows left out may come in
@@ -82,8 +83,12 @@ class Newton : NewtonPoint {
     for (Index k = 0; k < columns.size; ++k) c[k] = p_.rows[columns[k]];
     K_.block(span(r), span(c), out, ld);
     if (p_.same == 1 && p_.other == 1) return;
-    for (Index k = 0; k < rows.size; ++k)
-      for (Index l = 0; l < columns.size; ++l) out[k * ld + l] *= T(M_(rows[k], columns[l]));
+    std::vector<T> factor(columns.size);
+    for (Index k = 0; k < rows.size; ++k) {
+      if (k == 0 || M_.label(rows[k]) != M_.label(rows[k - 1]))
+        for (Index l = 0; l < columns.size; ++l) factor[l] = T(M_(rows[k], columns[l]));
+      for (Index l = 0; l < columns.size; ++l) out[k * ld + l] *= factor[l];
+    }
   }
   void set_landmark_values(Index from) {
     constexpr Index wide = 512;
@@ -170,7 +175,7 @@ class Newton : NewtonPoint {
         [this](Index row, Index n_rows, Index col, Index n_cols, T* out, Index ld) {
           values(span(at_).sub(row, row + n_rows), span(at_).sub(col, col + n_cols), out, ld);
         },
-        team_);
+        room(), team_);
     const Clock::time_point before = Clock::now();
     if (!gram_->grow(size(), [this] { return late(); })) return false;
     // The scores of all rows at the end take about as long again, by the number of values.
@@ -180,7 +185,12 @@ class Newton : NewtonPoint {
     violation_ = kFirstViolation;
     return true;
   }
-  bool fits(Index size) const { return PackedGram<T>::bytes(size) + LandmarkModel<T>::bytes(m_, n_) <= set_.memory; }
+  double room() const { return set_.memory - LandmarkModel<T>::bytes(m_, n_); }
+  // Without a time limit some of the values may be computed in each product.
+  bool fits(Index size) const {
+    const double beyond = PackedGram<T>::bytes(size) - room();
+    return beyond <= 0 || (beyond / sizeof(T) * K_.cost() < kPatience && std::isinf(set_.time_limit));
+  }
 
   void product(const std::vector<double>& x, std::vector<double>& y, bool exact = false) {
     y.resize(size());
