@@ -41,7 +41,7 @@ def test_not_below_svc(name, kernel):
     assert joint >= (min(svc, rest) if kernel == "linear" and name == "digits" else svc) - POINT
 
 
-@pytest.mark.parametrize("name", ["iris", "cancer"])
+@pytest.mark.parametrize("name", SETS)
 def test_auto_is_not_below_svc(name):
     assert accuracy(AutoSVC(random_state=0), name) >= accuracy(SVC(), name) - POINT
 

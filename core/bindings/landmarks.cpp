@@ -10,6 +10,7 @@ namespace {
 
 using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+constexpr Index kFew = 16;                      // features
 constexpr Index kMostClasses = Index(1) << 24;  // weights of all classes are made at once
 
 class LandmarkRows {
@@ -79,9 +80,13 @@ class LandmarkRows {
   void make(std::unique_ptr<LandmarkPass<T>>& pass, const Kernel& k, const char* dtype, double memory) {
     const Index m = span(landmarks_).size, whole = (p_.rows.size + kTile - 1) / kTile * kTile;
     const double fit = memory / (static_cast<double>(sizeof(T)) * static_cast<double>(m));
-    // A callable is asked once where that is possible; a given matrix is there already.
+    // A callable is asked once where that is possible; a given matrix is there already. Values of few features are made sooner
+    // than new memory is first written to.
+    const bool few = !X_.data.sparse() && !Z_.data.sparse() && X_.data.d <= kFew && k.kind != KernelKind::callable;
     const bool given = k.kind == KernelKind::precomputed;
-    const Index held = given ? 0 : fit < static_cast<double>(whole) ? static_cast<Index>(fit) / kTile * kTile : whole;
+    const Index held = given || few                       ? 0
+                       : fit < static_cast<double>(whole) ? static_cast<Index>(fit) / kTile * kTile
+                                                          : whole;
     auto room = empty<T>(dtype, held * m);
     room_ = nb::cast(room);
     pass = std::make_unique<LandmarkPass<T>>(p_, Z_.data, X_.data, k, span(landmarks_), room.data(), held);

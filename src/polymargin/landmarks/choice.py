@@ -154,10 +154,10 @@ class Basis:
         Z = as_data(self.Z)
         return _core.kernel_block(Z, Z, self.kernel(self.Z, self.Z), a, b, "float64", 1)
 
-    def values(self, X: Any, rows: np.ndarray, threads: int) -> np.ndarray:
+    def values(self, X: Any, rows: np.ndarray, threads: int, dtype: str = "float64") -> np.ndarray:
         """k(z, x) of some rows, (m, rows)."""
         rows, record = np.ascontiguousarray(rows, dtype=np.int64), self.kernel(self.Z, X)
-        return _core.kernel_block(as_data(self.Z), as_data(X), record, self.at, rows, "float64", threads)
+        return _core.kernel_block(as_data(self.Z), as_data(X), record, self.at, rows, dtype, threads)
 
     def features(self, X: Any, rows: np.ndarray, threads: int) -> np.ndarray:
         """L^-1 k(z, x) of some rows, (m, rows)."""

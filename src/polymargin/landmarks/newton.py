@@ -11,11 +11,13 @@ over the rows gives P(W), the smooth value S(W), its gradient W - V, the dual va
     P(W) - D = sum_i (loss_i - a_i'q_i) + 1/2 |W - V|^2
 
 tells how much of the gap is due to s and how much to W. So s is lowered toward what tol wants once W is good enough
-for it; the first part falls like s^2, for only rows within some s of a kink have one.
+for it; the first part falls like s^2, for only rows within some s of a kink have one. "Good enough" is judged by what a
+step gains: |W - V|^2 is a gap's measure of W, and long after P has settled it is still large.
 
 A Newton step needs the curvature of the losses: of some times as many rows as there are landmarks, drawn with
 probabilities that follow their curvature. Conjugate gradients with the second moments of these rows as preconditioner
-do the rest, so a step costs one pass over all rows and little else. The first step after s has fallen uses the
+do the rest, so a step costs one pass over all rows and little else. What all rows said along the last steps corrects it
+(limited-memory BFGS): a sample misjudges some directions. The first step after s has fallen uses the
 curvature from before, which follows the path of minimizers; the new one alone overshoots. Passes never form L^-1 of
 anything with n columns: L^-T is applied to W. Many rows begin with fewer (`training.py`), so most steps are cheap ones.
 """
@@ -42,6 +44,7 @@ FEWEST = 4096  # ... and at least this many
 CG_STEPS, CG_TOL = 60, 0.3
 FEW = 12  # steps of conjugate gradients after which a preconditioner is used again
 HALVINGS = 12  # of a step
+MEMORY = 8  # steps that the next is corrected by
 IDLE = 4  # steps without any gain: rounding has the last word
 
 
@@ -107,6 +110,8 @@ class Curved:
     def __post_init__(self) -> None:
         """J, the second derivatives in the margins: scale (diag(first) - second second')."""
         losses, dtype, T = self.losses, self.K.dtype, self.losses.n_classes
+        L = self.L.astype(dtype)
+        self.phi = solve_triangular(L, self.K, lower=True, overwrite_b=True, check_finite=False)
         if losses.square > 0:
             first, scale = (self.a.T != 0).astype(float), 2 * losses.square * self.strength
             second = np.zeros((T, 1))
@@ -125,28 +130,25 @@ class Curved:
 
     def preconditioner(self, weight: np.ndarray) -> Any:
         """The factor of I + sum_i weight_i phi_i phi_i', a block that stands for that of every class."""
-        m, K = len(self.L), self.K
+        m, phi = len(self.phi), self.phi
         M = np.empty((m + 1, m + 1))
-        A = ((K * weight) @ K.T).astype(np.float64)
-        half = solve_triangular(self.L, A, lower=True, check_finite=False)
-        M[:m, :m] = solve_triangular(self.L, half.T, lower=True, check_finite=False)
-        M[m, :m] = M[:m, m] = solve_triangular(self.L, (K @ weight).astype(np.float64), lower=True, check_finite=False)
+        M[:m, :m] = (phi * weight) @ phi.T
+        M[m, :m] = M[:m, m] = phi @ weight
         M[m, m] = float(weight.sum())
-        # Rounding of float32 sums, times the inverse of L, must not make it indefinite.
-        M.flat[:: m + 2] += 1 + 4 * np.finfo(K.dtype).eps * A.trace() / max(float(self.L.diagonal().min()) ** 2, 1e-30)
+        # Rounding of float32 sums must not make it indefinite.
+        M.flat[:: m + 2] += 1 + 4 * np.finfo(phi.dtype).eps * M.trace()
         return cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
 
     def product(self, d: np.ndarray) -> np.ndarray:
         """The Hessian of the smooth problem times d, (T, m + 1)."""
-        K, (U, b) = self.K, expanded(self.L, d)
-        z = U.reshape(len(b), -1).astype(K.dtype) @ K
-        v = self.losses.against(z + b[:, None].astype(K.dtype), self.y)
+        small = d.astype(self.phi.dtype)
+        v = self.losses.against(small[:, :-1] @ self.phi + small[:, -1:], self.y)
         e = self.first * v
         if self.losses.capped:
             e -= self.second * (self.second * v).sum(axis=0)
         e *= self.scale
         e = self.losses.gathered(e, self.y)
-        return d + moments(self.L, e @ K.T, e.sum(axis=1))
+        return d + np.column_stack([e @ self.phi.T, e.sum(axis=1)])
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
         """The Newton direction by conjugate gradients, to a third of the gradient: more does not pay."""
@@ -210,6 +212,9 @@ class Newton:
     proof: tuple[float, np.ndarray] | None = None  # linear part and V of the best dual point
     s: float = FIRST
     t: float = 1.0  # the step that is tried first
+    enough: float = 0.0  # relative decrease of a step after which no more are made, whatever the gap
+    decrease: float = np.inf  # that the last step promised
+    secants: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)  # steps, and changes of the gradient
 
     @property
     def primal(self) -> float:
@@ -248,30 +253,56 @@ class Newton:
             now = self.lowered(now)
             before = (self.gap, now.smooth)
             now = self.step(now, curvature)
+            if self.decrease <= self.enough * abs(now.primal) and self.from_s(now) <= self.goal(now):
+                return
             gained = self.gap < 0.999 * before[0] or now.smooth < before[1] - 1e-9 * abs(before[1])
             idle = 0 if gained else idle + 1
             if idle >= IDLE:
                 raise Ended("stalled")
 
     def lowered(self, now: Point) -> Point:
-        """The point under the s that is right now: a smaller one once s has the larger part of the gap."""
-        from_s = now.primal - now.dual - 0.5 * float(np.sum(now.gradient**2))
-        goal = 0.5 * self.tol * abs(now.primal)
-        if self.losses.square > 0 or from_s <= goal or from_s < 0.5 * (now.primal - now.dual) or self.s <= LOWEST:
+        """The point under the s that is right now: a smaller one once a step gains less than s costs."""
+        from_s, goal = self.from_s(now), self.goal(now)
+        if from_s <= goal or from_s < self.decrease or self.s <= LOWEST:
             return now
+        self.secants.clear()
         self.s = max(self.s * float(np.clip(np.sqrt(goal / from_s), 1 / FACTOR, 0.7)), LOWEST)
         return self.look(now.W)
 
+    def corrected(self, gradient: np.ndarray, curvature: Curved) -> np.ndarray:
+        """The direction of some rows, corrected by what all rows said along the last steps (limited-memory BFGS)."""
+        g, passed = gradient.copy(), []
+        for move, change in reversed(self.secants[-MEMORY:]):
+            bend = float(np.vdot(move, change))
+            if bend > 0:
+                share = float(np.vdot(move, g)) / bend
+                g -= share * change
+                passed.append((move, change, bend, share))
+        d = curvature.direction(g)
+        for move, change, bend, share in reversed(passed):
+            d -= (share + float(np.vdot(change, d)) / bend) * move
+        return d
+
+    def from_s(self, now: Point) -> float:
+        """How much of a gap is due to s."""
+        return 0.0 if self.losses.square > 0 else now.primal - now.dual - 0.5 * float(np.sum(now.gradient**2))
+
+    def goal(self, now: Point) -> float:
+        """How much may be."""
+        return 0.5 * self.tol * abs(now.primal)
+
     def step(self, now: Point, curvature: Curved) -> Point:
         """A Newton step, shortened until the smooth value falls; where one was short, the next begins short."""
-        d = curvature.direction(now.gradient)
+        d = self.corrected(now.gradient, curvature)
         slope, t = float(np.vdot(now.gradient, d)), self.t
+        self.decrease = -0.5 * slope
         for _ in range(HALVINGS):
             new = self.look(now.W + t * d)
             bend = new.smooth - now.smooth - t * slope
             best = -0.5 * slope * t / bend if bend > 0 else 2.0  # of the parabola through both, in units of t
             if new.smooth <= now.smooth + 1e-4 * t * slope:
                 self.t = min(1.0, t * float(np.clip(best, 1.0, 4.0)))
+                self.secants.append((new.W - now.W, new.gradient - now.gradient))
                 return new
             t *= float(np.clip(best, 0.1, 0.5))
         return now
