@@ -269,7 +269,8 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
         some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
         said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.X, task.index, self.classes_)
         index = np.searchsorted(self.classes_, y[some])
-        said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index)
+        counts = np.bincount(task.index, minlength=len(self.classes_))
+        said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index, counts)
         for line in said:
             task.tell(f"Remark: {line}")
 
