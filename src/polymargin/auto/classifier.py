@@ -65,7 +65,8 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
     ----------
     machine : {"auto", "pairwise", "one-vs-rest", "core-vector", "landmarks"} or a machine of JointSVC, default="auto"
         "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 25,000 rows it is tried on samples
-        against "core-vector" and "landmarks": the best that ends within the time limit, or ten minutes, is taken.
+        against "core-vector" and "landmarks": the best that ends within ten minutes, or within a time limit, on
+        fewer rows if need be, is taken.
     C, gamma : float or "auto", default="auto"
         A number is used as it is; gamma refers to the scaled columns.
     cv : int, default=5

@@ -211,9 +211,7 @@ def evaluate(model: ModelFile, data: Data, target: Target = "y", costs: Costs = 
         title += f", mean cost {scores['mean cost']:.4g}"
     table = table_of(title, "class", "precision", "recall", "F1", "rows")
     for c in scores["table"]:
-        shares = (
-            f"{c[k]:.3f}" if c["rows"] else "-" for k in ("precision", "recall", "F1")
-        )  # nothing is known of none
+        shares = (f"{c[k]:.3f}" if c["rows"] else "-" for k in ("precision", "recall", "F1"))
         table.add_row(escape(c["class"]), *shares, str(c["rows"]))
     say(as_json, {"classes": [str(c) for c in fitted.classes_], **scores}, table)
 
