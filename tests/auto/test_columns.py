@@ -87,6 +87,20 @@ def test_words_by_frequency_and_words_inside_cells(rng):
     np.testing.assert_array_equal(encoder.transform(new), [[0, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 0, 0, 0]])
 
 
+def test_rare_words_of_a_short_list_are_used():
+    """Given names in 600 rows: where most are frequent, one that is in two rows is a name like the others."""
+    names = np.repeat([f"name{k:02d}" for k in range(20)], [40] * 14 + [2] * 6)
+    encoder, found = plan_of(name=names, seen=np.arange(572) % 7)
+    assert found["name"]["features"] == 20 and found["name"]["reason"] == ""
+    assert plan_of(name=[*names, "once"], seen=np.arange(573) % 7)[1]["name"]["reason"].startswith("20 of 21 words")
+
+
+def test_years_have_no_months():
+    """The first of January of every year: a month that is the same in all rows is no feature."""
+    year = pd.to_datetime([f"{1970 + k % 12}-01-01" for k in range(60)])
+    assert plan_of(year=year, a=np.arange(60) % 7)[0].get_feature_names_out().tolist() == ["year", "a"]
+
+
 def test_numbers_and_dates_as_spreadsheets_write_them(rng):
     values, days = rng.normal(size=60) * 1e4, np.datetime64("2022-01-01") + rng.integers(0, 900, 60)
     text = [f"{v:,.2f}".translate(str.maketrans(",.", ".,")) for v in values]

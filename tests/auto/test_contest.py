@@ -36,8 +36,11 @@ def test_the_quickest_that_is_as_good_in_time():
     )  # fmt: skip
     assert chosen([exact, core], 100.0) is exact  # 40 of 400 rows are no chance
     assert chosen([exact, core, landmarks], 100.0) is landmarks
-    assert chosen([exact, core], 30.0) is core  # all there is time for
-    assert chosen([exact, core], 1.0) is core  # no time: the quickest
+    assert chosen([exact, core], 30.0) is exact  # on fewer rows it is still better
+    assert chosen([prospect("pairwise", 50.0, alike), landmarks], 1.0) is landmarks  # no time: the quickest
+    stopped = prospect("landmarks", 5.0, np.zeros(400, dtype=bool))  # a trial that its time limit ended
+    assert chosen([exact, stopped], 30.0) is exact is chosen([exact, stopped], 1.0)
+    assert chosen([exact, prospect("core-vector", np.inf, right)], 1.0) is exact
 
 
 def test_support_vectors_grow_with_a_power_of_the_rows():

@@ -17,9 +17,10 @@ def test_rare_and_uneven_classes():
     uneven = on_classes(np.repeat([0, 1], [95, 5]), np.array(["no", "yes"]))
     assert len(uneven) == 1 and "95.0 % of the rows are 'no'" in uneven[0]
     assert not on_classes(np.repeat([0, 1], [50, 40]), np.arange(2))
-    index = np.arange(3)
-    assert "class '2' is never predicted" in on_predictions(np.array([0, 1, 1]), np.arange(3), index)[0]
-    assert not on_predictions(np.arange(3), np.arange(3), index)
+    index = counts = np.arange(3)
+    assert "class '2' is never predicted" in on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts + 3)[0]
+    assert not on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts)  # two rows: said already
+    assert not on_predictions(np.arange(3), np.arange(3), index, counts + 3)
 
 
 def test_groups_of_one_class(rng):
@@ -27,6 +28,13 @@ def test_groups_of_one_class(rng):
     table = planned(pd.DataFrame({"patient": patient, "ward": rng.integers(0, 30, 200), "a": rng.normal(size=200)}))
     said = on_groups(table, index, np.arange(2))
     assert len(said) == 1 and "rows with the same 'patient' have the same class in 40 groups" in said[0]
+
+
+def test_steps_of_the_search_do_not_warn(rng, recwarn):
+    """The scatter machine remarks on overlap; at every point of a grid that would be hundreds of lines."""
+    y = np.arange(240) % 3
+    AutoSVC("scatter", calibrate=False).fit(rng.normal(size=(240, 2)) + 0.3 * y[:, None], y)
+    assert len([w for w in recwarn if "does not tell overlapping classes apart" in str(w.message)]) <= 1
 
 
 def test_groups_stay_together(rng, monkeypatch):

@@ -184,6 +184,7 @@ def test_a_table_as_spreadsheets_write_it(tmp_path, seed):
     facts = json.loads(done.stdout)
     used = {c["name"]: c["used_as"] for c in facts["table"]}
     assert used == {"nombre": "left out", "poids": "number", "jour": "date", "rien": "left out"}
+    assert facts["table"][1]["reason"] == "decimal comma"
     assert facts["columns"] == 4 and facts["classes"] == sorted(names) and facts["cv_accuracy"] > 0.8
     told = json.loads(run("explain", "model.pm", "t.csv", "--json", cwd=tmp_path).stdout)
     assert {f["name"] for f in told["features"]} >= {"poids", "poids is missing", "jour"}

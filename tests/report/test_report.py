@@ -121,6 +121,17 @@ def test_a_class_that_is_not_there():
     assert s["macro F1"] == pytest.approx(np.mean([2 / 3, 2 / 3]))
 
 
+def test_columns_by_kind_and_a_class_without_rows(rng, tmp_path):
+    """Dates and text are counted too; where a class has no rows, its scores are unknown, not 0."""
+    y = np.arange(60) % 3
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 60), unit="D")
+    X = pd.DataFrame({"a": y + 0.1 * rng.normal(size=60), "day": days, "one": "x"})
+    model = AutoSVC(C=1.0, gamma=0.5, calibrate=False).fit(X, y)
+    text = write_report(model, X[y < 2], y[y < 2], tmp_path / "r.html").read_text()
+    assert "3 columns: 1 of numbers, 1 of dates, 1 left out." in text
+    assert '<td class="words">2</td><td>–</td><td>–</td><td>–</td><td>0</td>' in text
+
+
 def test_nothing_is_loaded_and_names_are_escaped(page):
     text = page.read_text()
     assert "Wine &lt;b&gt;&amp;" in text
@@ -317,6 +328,10 @@ def test_long_names_stay_on_screen_phone_and_paper(browser, long_names):
         assert tab.evaluate(STICKS_OUT, width) == []
         boxes = np.array(tab.evaluate(LABELS)).reshape(-1, 4)
         assert len(boxes) == (2 if T == 2 else 0)
+        if T > 2 and media == "print":  # a long table of classes is printed in two columns
+            height = "e => e.getBoundingClientRect().height"
+            rows = tab.evaluate(f"[...document.querySelectorAll('.classes tr')].map({height})")
+            assert tab.evaluate(f"({height})(document.querySelector('.classes').parentElement)") < 0.7 * sum(rows)
         assert T > 2 or (boxes[:, :2].min() >= 0 and boxes[:, 2].max() <= 1000 and boxes[:, 3].max() <= 640)
     tab.emulate_media(media="screen")
     tab.set_viewport_size({"width": 1200, "height": 900})

@@ -65,7 +65,8 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
     ----------
     machine : {"auto", "pairwise", "one-vs-rest", "core-vector", "landmarks"} or a machine of JointSVC, default="auto"
         "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 25,000 rows it is tried on samples
-        against "core-vector" and "landmarks": the best that ends within the time limit, or ten minutes, is taken.
+        against "core-vector" and "landmarks": the best that ends within ten minutes, or within a time limit, on
+        fewer rows if need be, is taken.
     C, gamma : float or "auto", default="auto"
         A number is used as it is; gamma refers to the scaled columns.
     cv : int, default=5
@@ -269,7 +270,8 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
         some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
         said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.X, task.index, self.classes_)
         index = np.searchsorted(self.classes_, y[some])
-        said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index)
+        counts = np.bincount(task.index, minlength=len(self.classes_))
+        said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index, counts)
         for line in said:
             task.tell(f"Remark: {line}")
 

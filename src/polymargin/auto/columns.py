@@ -28,6 +28,7 @@ CHANCE = 1e-3  # whole numbers that differ more than chance explains, by this pr
 ALIKE = 0.02  # if not more than this share of them are equal to others
 FEW_WORDS = 10  # a column with so few words keeps them all; of others, those in enough rows
 COVERED = 0.5  # words in enough rows must cover this share of the rows, or else the cells are split
+CLOSED = 0.9  # where they cover this share, the words are a list that is complete: rare ones are used too
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def date_words(seconds: np.ndarray) -> tuple[np.ndarray, bool]:
     """What dates tell beyond their day: months over more than a year, weekdays of some weeks; whether hours."""
     days = np.floor(seconds / DAY)
     months, weekdays = (np.unique(found) for found in calendar(seconds))
-    words = [*MONTHS[months]] if np.ptp(seconds) > YEAR else []
+    words = [*MONTHS[months]] if np.ptp(seconds) > YEAR and len(months) > 1 else []
     monthly = len(np.unique(days.astype("datetime64[D]").astype("datetime64[M]"))) == len(np.unique(days))
     words += [*WEEKDAYS[weekdays]] if np.ptp(days) >= 14 and not monthly and len(weekdays) > 1 else []
     return np.array(words, dtype=object), bool(np.any(seconds != days * DAY))
@@ -249,8 +250,9 @@ def _words(name: str, cells: Words, most: int) -> Column:
     if 2 * u <= max(n, 4) and u <= FEW_WORDS and counts.max() > 1:
         return _whole(name, cells, most, least=1)
     least = enough(n)
-    if counts[counts >= least].sum() >= COVERED * n:
-        return _whole(name, cells, most, least)
+    covered = counts[counts >= least].sum()
+    if covered >= COVERED * n:
+        return _whole(name, cells, most, 2 if covered >= CLOSED * n else least)
     if np.median([len(words_in(word)) for word in cells.present()]) > 1:
         split = _split(name, cells, most)
         if len(split.words):

@@ -4,8 +4,8 @@ Two fits of the exact machine, on a quarter of a sample and on all of it, tell t
 grows: their number goes like n^b, and the time, that of kernel values between them and all rows, like n^(1 + b). Where
 classes overlap b is 1, where few rows decide it is near 0. Core sets grow in the same way; landmarks take time like n.
 Accuracies are those on rows that were held out; errors are taken to fall like 1 / sqrt(n) from the quarter to the
-sample and on. Of the machines that end in time the most accurate one wins, and of those that are behind it by no more
-than chance explains the quickest.
+sample and on. The most accurate one wins, and of those that are behind it by no more than chance explains the quickest;
+one that does not end within a time limit is trained on fewer rows, and counts as it was on the sample.
 """
 
 from __future__ import annotations
@@ -88,7 +88,12 @@ class Contest:
             most = max(SHORTEST, min(4 * many.seconds, 0.1 * found[0].seconds))
             trials = {name: self.tried(name, self.some(name, train), most) for name in self.others()}
             found += [self.prospect(name, trial, b) for name, trial in trials.items()]
-        best = chosen(found, tuning.left() / 2 if np.isfinite(tuning.deadline) else PATIENCE)
+        if np.isfinite(tuning.deadline):
+            best = chosen(found, tuning.left() / 2)
+        else:  # all rows will be trained on
+            best = chosen(
+                [p for p in found if p.seconds <= PATIENCE] or [min(found, key=lambda p: p.seconds)], PATIENCE
+            )
         task.name, tuning.power = best.name, best.power
         tuning.pace = many.m, best.seconds * (many.m / self.n) ** best.power
         task.tell(
@@ -153,9 +158,17 @@ def growth(few: Trial, many: Trial) -> float:
 
 
 def chosen(found: list[Prospect], seconds: float) -> Prospect:
-    """The quickest of those that are behind the most accurate by no more than chance explains, among those in time."""
-    ready = [p for p in found if p.seconds <= seconds] or [min(found, key=lambda p: p.seconds)]
-    best = max(ready, key=lambda p: p.accuracy)
+    """The quickest of those that are behind the most accurate by no more than chance explains.
+
+    A machine that does not end within a time limit is trained on fewer rows, and counts as it was on the sample: one
+    that is in time but wrong would not be better for having seen all rows.
+    """
+
+    def accuracy(p: Prospect) -> float:
+        return p.accuracy if p.seconds <= seconds else float(p.right.mean())
+
+    able = [p for p in found if np.isfinite(p.seconds)] or found
+    best = max(able, key=accuracy)
     n = len(best.right)
-    alike = [p for p in ready if best.accuracy - p.accuracy <= np.sqrt(np.count_nonzero(best.right != p.right)) / n]
+    alike = [p for p in able if accuracy(best) - accuracy(p) <= np.sqrt(np.count_nonzero(best.right != p.right)) / n]
     return min(alike, key=lambda p: p.seconds)

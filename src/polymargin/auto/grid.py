@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedGroupKFold
 
 from ..selection.search_cv import KernelSearchCV
@@ -85,10 +84,9 @@ def repeats(n: int) -> int:
 
 
 def quietly(fit: Callable, *data: Any) -> Any:
-    """Run a fit that is one step of many: no warning if it runs out of time."""
+    """Run a fit that is one step of many: what it warns of is said of the last one, if it is true of that."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", "The least populated class|The number of unique classes", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)
         return fit(*data)
 
 

@@ -67,9 +67,10 @@ def _codes(values: np.ndarray) -> np.ndarray | None:
     return np.unique(values, return_inverse=True)[1]
 
 
-def on_predictions(predicted: np.ndarray, classes: np.ndarray, index: np.ndarray) -> list[str]:
-    """Classes that the model never predicts, although rows of them are among those that it learned from."""
-    never = classes[np.setdiff1d(index, np.searchsorted(classes, predicted))]
+def on_predictions(predicted: np.ndarray, classes: np.ndarray, index: np.ndarray, counts: np.ndarray) -> list[str]:
+    """Classes that the model never predicts for some of its training rows, and whose rows are more than one or two."""
+    never = np.setdiff1d(index, np.searchsorted(classes, predicted))
+    never = classes[never[counts[never] > TINY]]
     if not len(never):
         return []
     verb = "is" if len(never) == 1 else "are"

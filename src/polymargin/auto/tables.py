@@ -255,6 +255,8 @@ def planned(X: Any, wishes: Any = None, most: int = 50) -> ReadTable:
     named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
     names = [str(name) for name in X.columns] if named else [f"x{j}" for j in range(X.shape[1])]
     columns, missing = plan(X, names, wishes, most)
+    assumed = getattr(X, "attrs", {}).get("remarks", {})  # by the reader of a file
+    columns = [c if c.reason else replace(c, reason=assumed.get(c.name, "")) for c in columns]
     if all(column.used_as == LEFT_OUT for column in columns):
         shown = "; ".join(f"{c.name}: {c.reason}" for c in columns[:5])
         raise ValueError(

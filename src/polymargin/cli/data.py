@@ -185,7 +185,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """All machines side by side: cross-validated accuracy, time, support vectors, each at its own best C and gamma."""
-    from ..auto.grid import PATTERN_C, PATTERN_GAMMA, sample_of
+    from ..auto.grid import PATTERN_C, PATTERN_GAMMA, quietly, sample_of
     from ..auto.task import REDUCTIONS, machine_named
     from ..machines import MACHINES
     from ..selection.search_cv import KernelSearchCV
@@ -212,7 +212,7 @@ def compare(
             search = KernelSearchCV(machine_named(name, C=1.0, gamma=1.0), C=C, gamma=gamma, cv=cv, refit=False)
             search.fit(Z, y)
             best = machine_named(name, **{k: float(search.best_params_[k]) for k in ("C", "gamma")})
-            accuracy = cross_val_score(best, Z, y, cv=cv)
+            accuracy = quietly(lambda best: cross_val_score(best, Z, y, cv=cv), best)
             begin = time.perf_counter()
             best.fit(Z, y)
             seconds = time.perf_counter() - begin

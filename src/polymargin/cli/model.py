@@ -211,7 +211,8 @@ def evaluate(model: ModelFile, data: Data, target: Target = "y", costs: Costs = 
         title += f", mean cost {scores['mean cost']:.4g}"
     table = table_of(title, "class", "precision", "recall", "F1", "rows")
     for c in scores["table"]:
-        table.add_row(escape(c["class"]), *(f"{c[k]:.3f}" for k in ("precision", "recall", "F1")), str(c["rows"]))
+        shares = (f"{c[k]:.3f}" if c["rows"] else "-" for k in ("precision", "recall", "F1"))
+        table.add_row(escape(c["class"]), *shares, str(c["rows"]))
     say(as_json, {"classes": [str(c) for c in fitted.classes_], **scores}, table)
 
 
@@ -259,9 +260,11 @@ def explain(
     facts = sensitivity_facts(fitted.machine_, Z, features, names, 0, shown=top)
     if facts["why"]:
         raise Refusal(facts["why"])
-    table = table_of("share of each feature in the squared slopes of the scores", "feature", "share", "most in class")
+    apart = ["most in class"] if len(names) > 2 else []  # of two classes, what tells one tells the other
+    table = table_of("share of each feature in the squared slopes of the scores", "feature", "share", *apart)
     for f in facts["features"]:
-        table.add_row(escape(f["name"]), f"{f['share']:.3f}", escape(names[int(np.argmax(f["per class"]))]))
+        most = escape(names[int(np.argmax(f["per class"]))])
+        table.add_row(escape(f["name"]), f"{f['share']:.3f}", *[most] * len(apart))
     if picture is not None:
         from ..report.pictures import feature_picture
 

@@ -55,7 +55,7 @@ def read(path: str | Path, target: str | None = None, text: Collection[str] = ()
     Returns
     -------
     rows : LabeledRows
-        X and y.
+        X and y; `X.attrs["remarks"]` of a text file says of columns what was assumed when they were read.
     """
     path = Path(path)
     if not path.exists():
@@ -130,9 +130,12 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
     if not names[0]:
         warnings.warn(f"{path}: the first column has no name; it is taken for row numbers and left out", stacklevel=4)
         frame = frame.drop(columns="")
+    commas = []
     for name in frame.columns:
         if name != target and name not in text and not pd.api.types.is_numeric_dtype(frame[name]):
             frame[name] = _typed(frame[name], decimal_commas=separator != ",")
+            commas += [name] * pd.api.types.is_numeric_dtype(frame[name])
+    frame.attrs["remarks"] = dict.fromkeys(commas, "decimal comma")
     return _split(path, frame, target, header=True)
 
 

@@ -56,16 +56,20 @@ def facts(model: Any, X: Any, y: np.ndarray, *, title: str, source: str, random_
 
 def data_facts(X: Any, y: np.ndarray, model: Any) -> dict[str, Any]:
     classes, counts = np.unique(y, return_counts=True)
-    encoder = model.encoder_
     return {
         "rows": X.shape[0],
         "columns": X.shape[1],
-        "numeric": len(encoder.numeric_),
-        "categorical": len(encoder.categorical_),
-        "left out": len(encoder.left_out_),
+        "kinds": kinds_of_columns([column["used_as"] for column in model.columns_]),
         "empty cells": empty_cells(X),
         "classes": [(str(c), int(n)) for c, n in zip(classes, counts, strict=True)],
     }
+
+
+def kinds_of_columns(used: list[str]) -> str:
+    """For example: 3 of numbers, 1 of dates, 2 left out."""
+    said = {"number": "of numbers", "category": "of categories", "date": "of dates", "text": "of text"}
+    counts = ((used.count(kind), said.get(kind, kind)) for kind in (*said, "left out"))
+    return ", ".join(f"{n} {words}" for n, words in counts if n)
 
 
 def empty_cells(X: Any) -> int:

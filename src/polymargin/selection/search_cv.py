@@ -222,7 +222,9 @@ class KernelSearchCV(BestEstimator):
         return self
 
     def _evaluate(self, run: GridRun, parts: list, grid: tuple) -> None:
-        with run:
+        with run, warnings.catch_warnings():
+            # A remark on overlapping classes at every point of the grid is no help; the refit makes it, if it is true.
+            warnings.filterwarnings("ignore", ".*does not tell overlapping classes apart", UserWarning)
             try:
                 if self.strategy == "grid":
                     run.evaluate(parts, [(C, g) for C in range(len(grid[0])) for g in range(len(grid[1]))], grid)
