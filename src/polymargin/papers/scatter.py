@@ -22,8 +22,8 @@ from ..joint import JointSVC
 from ..selection.distances import squared_distances
 from ..smoothing.kernel_density import KernelDensityNB
 from . import protocol
-from .exhibit import LeftOut
 from .protocol import METHODS, SEED, coarse_to_fine, evaluator, scaled, timed
+from .store import recalled
 
 KAPPA = (-10.0, 5.0)
 CS = np.logspace(-3, 3, 11)
@@ -120,7 +120,7 @@ def small_sample(row: str, column: str, fast: bool) -> dict:
 
 # ---- table 1: many classes -----------------------------------------------------------------------
 
-DRAWS = {10: 20, 100: 5, 1000: 1, 10_000: 1}
+DRAWS = {10: 20, 100: 5, 1000: 5, 10_000: 5}
 WIDTHS = (0.1, 1.0, 5.0)  # sigma^2
 SPREAD, OVERLAP = 0.33, 0.125  # not printed; chosen for errors near the printed ones of Scatter SVM
 
@@ -138,8 +138,6 @@ def drawn(row: str, draw: int) -> tuple:
 def candidates(row: str, column: str, fast: bool) -> list[dict]:
     T, _, y, *_ = drawn(row, 0)
     widths = WIDTHS[1:2] if fast else WIDTHS
-    if column == "OVR" and T > 1000:
-        raise LeftOut("10,000 machines on 50,000 rows were not finished after five minutes of one core")
     tuned_at_most = 1000 if column == "Scatter" else 100  # classes
     if tuned_at_most < T:
         found = many_classes(f"{row.split(',')[0]}, 100 classes", column, fast)
@@ -165,6 +163,8 @@ def many_classes(row: str, column: str, fast: bool) -> dict:
     T, tried = drawn(row, 0)[0], candidates(row, column, fast)
     for draw in range(1 if fast else DRAWS[T]):
         _, X, y, X_val, y_val = drawn(row, draw)
+        if draw and T >= 1000:
+            tried = [chosen]  # so many rows choose the same parameters in every draw
         errors = []
         for parameters in tried:
             model = build(column, parameters).fit(X, y)
@@ -172,7 +172,8 @@ def many_classes(row: str, column: str, fast: bool) -> dict:
         error, parameters = min(errors, key=lambda e: e[0])
         best_errors.append(error)
         chosen = chosen or parameters
-    return {"error [%]": np.mean(best_errors), **chosen}
+    spread = np.std(best_errors, ddof=1) if len(best_errors) > 1 else None
+    return {"error [%]": (np.mean(best_errors), spread), **chosen}
 
 
 def many_classes_clock(row: str, column: str, fast: bool, result: dict) -> dict:
@@ -202,7 +203,9 @@ def digit_sets(name: str, fast: bool) -> tuple:
 def validated(name: str, column: str, fast: bool) -> tuple[dict, Any]:
     """What the search found, and the model of best validation accuracy."""
     X, y, splits = digit_sets(name, fast)
-    found = searched(column, X, y, splits, "fast" if fast else "whole")
+    found = recalled(f"scatter-table-{2 if name == 'USPS' else 3}").get(("all", column), {})
+    if not {"kappa", "C"} <= found.keys():
+        found = searched(column, X, y, splits, "fast" if fast else "whole")
     train = splits[0][0]
     return found, METHODS[METHOD[column]](C=found["C"], gamma=2.0 ** found["kappa"]).fit(X[train], y[train])
 
@@ -214,11 +217,23 @@ def sparsity(name: str, column: str, fast: bool) -> dict:
     return found | {"counts": counts, "all": int(model.n_support_.sum())}
 
 
+FIXED = "Scatter, kappa = 1, C = 1000"
+
+
+def fixed(name: str) -> dict:
+    """Scatter SVM at a narrow kernel and a large C, which validation does not choose."""
+    X, y, [(train, test)] = digit_sets(name, False)
+    model = METHODS["scatter"](C=1000.0, gamma=2.0).fit(X[train], y[train])
+    return {"support vectors": int(model.n_support_.sum()), "accuracy [%]": 100 * model.score(X[test], y[test])}
+
+
 def sparsity_cell(name: str) -> Callable[[str, str, bool], dict]:
     def compute(row: str, column: str, fast: bool) -> dict:
+        if column == FIXED:
+            return fixed(name)
         found = sparsity(name, column, fast)
         if row == "all":
-            return {"support vectors": found["all"], "accuracy [%]": found["accuracy [%]"], "kappa": found["kappa"]}
+            return {"support vectors": found["all"]} | {name: found[name] for name in ("accuracy [%]", "kappa", "C")}
         return {"support vectors": found["counts"][row]}
 
     return compute
