@@ -84,6 +84,7 @@ def test_the_rule_of_the_search_is_the_papers():
     assert criteria.rule("Segment", "II", "ellipsoidal") == dict(n_starts=1, max_iter=11)  # printed 10.2
     assert criteria.rule("Wine", "I", "ellipsoidal") == dict(n_starts=1, max_iter=33)
     assert criteria.rule("Wine", "I", "spherical") == {}
+    assert criteria.rule("DNA", "II", "ellipsoidal") == dict(n_starts=1, max_iter=11)  # printed is a copy of table IV
     assert criteria.rule(criteria.CONSTANT, "II", "ellipsoidal") == criteria.rule("Car", "II", "ellipsoidal")
 
 

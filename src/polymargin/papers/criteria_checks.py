@@ -31,7 +31,7 @@ def constant_printed() -> dict[Place, Value]:
     printed = {}
     for kernel, values in (("spherical", TABLE_4 | TABLE_5), ("ellipsoidal", ELLIPSOIDAL)):
         for method in METHODS:
-            for by in ("I", "II", "CV"):
+            for by in ("I", "II"):
                 if ("Car", f"{by}, {method}", "error [%]") in values:
                     printed[method, f"{by}, {kernel}", SHOWN] = values["Car", f"{by}, {method}", "error [%]"]
     return printed
@@ -47,7 +47,7 @@ def until_solved(row: str, column: str, fast: bool) -> dict:
 
 # ---- the penalty against scarce rows -------------------------------------------------------------
 
-PENALTIES = (0.0, 0.01, 0.1, 1.0, 10.0)
+PENALTIES = (0.0, 0.1, 1.0, 10.0)
 
 
 def penalized(row: str, column: str, fast: bool) -> dict:
@@ -149,8 +149,13 @@ EXHIBITS = (
         where=PLACE + "tables IV to VII",
         printed=constant_printed(),
         compute=criteria.constant_cell,
-        own=tuple(column for column in dict.fromkeys(c for _, c, _ in constant_printed()) if column[:2] != "CV"),
+        own=tuple(dict.fromkeys(column for _, column, _ in constant_printed())),
         fast_rows=("1vs1",),
+        decided=(
+            "With all six features our errors are below 3 %, without this one they are the printed ones: the paper's "
+            "set very likely lost that column. Tables 4 to 7 have the whole set. Not judged: found by a look at the "
+            "printed errors. The first 20 halves, and the search of tables 4 to 7.",
+        ),
     ),
     Exhibit(
         paper="criteria",
@@ -159,7 +164,7 @@ EXHIBITS = (
         where=PLACE + "text of table VI: regularization is named as a promising way, no figures are printed",
         printed={
             (row, f"{by}, {weight:g}", SHOWN): (None, None)
-            for row in ("Glass", "Zoo", "Dermatology")
+            for row in ("Glass", "Zoo")
             for by in ("I", "II")
             for weight in PENALTIES
         },

@@ -165,9 +165,7 @@ def rings(row: str, column: str, fast: bool) -> dict:
         half = np.random.default_rng([SEED, k]).permutation(len(y))[: len(y) // 2]
         (Z,) = criteria.box(X[half])
         machine = PairwiseSVC(10.0, loss="squared_hinge")
-        search = RadiusMarginSearch(
-            machine, criterion="II", kernel="ellipsoidal", cv=None, refit=False, n_starts=1, n_jobs=1
-        )
+        search = RadiusMarginSearch(machine, criterion="II", kernel="ellipsoidal", cv=None, refit=False, n_jobs=1)
         gammas.append(fitted(search, Z, y[half]).feature_weights_)
         found += set(np.argsort(gammas[-1])[-2:]) == {0, 1}
     return {"value": 100 * found / trials, "gamma": np.mean(gammas, axis=0).tolist()}
@@ -198,7 +196,7 @@ RANKINGS = {
 
 
 def pixel_weights(criterion: str, fast: bool) -> np.ndarray:
-    few = dict(n=150, max_iter=3) if fast else {}
+    few = dict(n=150, max_iter=3, n_starts=1) if fast else {}
     return np.array(criteria.chosen_on_usps(criterion, "ellipsoidal", **few)["gamma"])
 
 
@@ -306,7 +304,11 @@ EXHIBITS = (
         6,
         "Criterion I and test error while the search runs, a gamma per feature",
         draw_evolution("ellipsoidal"),
-        decided=(MEANS,),
+        decided=(
+            MEANS,
+            "A disagreement: in the paper the test error is low again where the criterion has converged. On this half "
+            "ours goes up to 3.4 %, while the median of five halves has 2.1 % (table 6).",
+        ),
     ),
     figure(
         7,
@@ -316,10 +318,13 @@ EXHIBITS = (
         printed={("Rings", "II", "value"): (100.0, None)},
         compute=rings,
         own=("II",),
-        decided=("Radii 1, 2, 3; N(0, 20) is read as a variance. Features are scaled to [-1, 1] by each half.",),
+        decided=(
+            "Radii 1, 2, 3; N(0, 20) is read as a variance. Features are scaled to [-1, 1] by each half; two starts, "
+            "until solved.",
+        ),
     ),
     figure(8, "Digits of USPS", draw_digits, decided=("The first four training rows of each digit.",)),
-    figure(9, "Gammas of the pixels of USPS", draw_pixels, decided=("Those of table IX.",)),
+    figure(9, "Gammas of the pixels of USPS", draw_pixels, decided=("Those of table IX, from 3,000 training rows.",)),
     figure(
         10,
         "Test error on USPS with the best features by five rankings",

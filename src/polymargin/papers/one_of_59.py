@@ -44,6 +44,7 @@ class OneOf59:
             new = int(drawn[nearness.argmin()])
             ball.join(self.products([new], self.core_)[0])
             self.core_.append(new)
+        self.status_ = "epsilon"
         self.dual_coef_, self.n_support_ = ball.weights, np.bincount(index[self.core_])
         return self
 

@@ -22,6 +22,7 @@ from ..joint import JointSVC
 from ..selection.distances import squared_distances
 from ..smoothing.kernel_density import KernelDensityNB
 from . import protocol
+from .exhibit import LeftOut
 from .protocol import METHODS, SEED, coarse_to_fine, evaluator, scaled, timed
 from .store import recalled
 
@@ -120,7 +121,7 @@ def small_sample(row: str, column: str, fast: bool) -> dict:
 
 # ---- table 1: many classes -----------------------------------------------------------------------
 
-DRAWS = {10: 20, 100: 5, 1000: 5, 10_000: 5}
+DRAWS = {10: 20, 100: 5, 1000: 1, 10_000: 1}
 WIDTHS = (0.1, 1.0, 5.0)  # sigma^2
 SPREAD, OVERLAP = 0.33, 0.125  # not printed; chosen for errors near the printed ones of Scatter SVM
 
@@ -138,6 +139,8 @@ def drawn(row: str, draw: int) -> tuple:
 def candidates(row: str, column: str, fast: bool) -> list[dict]:
     T, _, y, *_ = drawn(row, 0)
     widths = WIDTHS[1:2] if fast else WIDTHS
+    if column == "OVR" and T > 1000:
+        raise LeftOut("10,000 machines on 50,000 rows were not finished after five minutes of one core")
     tuned_at_most = 1000 if column == "Scatter" else 100  # classes
     if tuned_at_most < T:
         found = many_classes(f"{row.split(',')[0]}, 100 classes", column, fast)
@@ -163,8 +166,6 @@ def many_classes(row: str, column: str, fast: bool) -> dict:
     T, tried = drawn(row, 0)[0], candidates(row, column, fast)
     for draw in range(1 if fast else DRAWS[T]):
         _, X, y, X_val, y_val = drawn(row, draw)
-        if draw and T >= 1000:
-            tried = [chosen]  # so many rows choose the same parameters in every draw
         errors = []
         for parameters in tried:
             model = build(column, parameters).fit(X, y)

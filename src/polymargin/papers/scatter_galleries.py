@@ -155,8 +155,8 @@ GALLERIES = (
         decided=(
             "The values are ratios to the seconds of one-vs-one in the same run.",
             "A disagreement on the order of test times: in the paper Scatter SVM is the fastest at every number of "
-            "classes. Here all methods read the same matrix of kernel values, and what is left is a product with "
-            "weights, in which Scatter SVM and the other joint machines differ little.",
+            "classes, here one-vs-rest is as fast. All methods read one matrix of kernel values, and what is left is a "
+            "product with weights, of which both have one column per class.",
             *PAIRS,
         ),
     ),
