@@ -1,4 +1,4 @@
-"""Figures of Wang, Xue and Chan (2008), drawn again: 1 to 7, 9 and 10."""
+"""Figures of Wang, Xue and Chan (2008), drawn again."""
 
 from __future__ import annotations
 
@@ -200,6 +200,17 @@ def pixel_weights(criterion: str, fast: bool) -> np.ndarray:
     return np.array(criteria.chosen_on_usps(criterion, "ellipsoidal", **few)["gamma"])
 
 
+def draw_digits(fast: bool) -> Any:
+    """The first rows of each digit."""
+    X, _, y, _ = pixels(fast)
+    figure, axes = new_figure(4, 10, 0.55, 0.55)
+    for c, column in zip(np.unique(y), axes.T, strict=True):
+        for ax, row in zip(column, X[y == c], strict=False):
+            ax.imshow(row.reshape(16, 16), cmap="gray", vmin=-1, vmax=1)
+            ax.set_axis_off()
+    return figure
+
+
 def draw_pixels(fast: bool) -> Any:
     figure, axes = new_figure(1, 2, 3.6, 3.2)
     for ax, criterion in zip(axes[0], ("I", "II"), strict=True):
@@ -293,7 +304,11 @@ EXHIBITS = (
         6,
         "Criterion I and test error while the search runs, a gamma per feature",
         draw_evolution("ellipsoidal"),
-        decided=(MEANS,),
+        decided=(
+            MEANS,
+            "A disagreement: in the paper the test error is low again where the criterion has converged. On this half "
+            "ours goes up to 3.4 %, while the median of five halves has 2.1 % (table 6).",
+        ),
     ),
     figure(
         7,
@@ -303,8 +318,12 @@ EXHIBITS = (
         printed={("Rings", "II", "value"): (100.0, None)},
         compute=rings,
         own=("II",),
-        decided=("Radii 1, 2, 3; N(0, 20) is read as a variance. Features are scaled to [-1, 1] by each half.",),
+        decided=(
+            "Radii 1, 2, 3; N(0, 20) is read as a variance. Features are scaled to [-1, 1] by each half; two starts, "
+            "until solved.",
+        ),
     ),
+    figure(8, "Digits of USPS", draw_digits, decided=("The first four training rows of each digit.",)),
     figure(9, "Gammas of the pixels of USPS", draw_pixels, decided=("Those of table IX, from 3,000 training rows.",)),
     figure(
         10,

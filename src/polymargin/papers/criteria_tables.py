@@ -5,17 +5,11 @@ Tables VI and VII print the cross-validation columns of IV and V once more; they
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from . import criteria
+from .criteria import printed
 from .exhibit import NEAR, Exhibit, Value, table
 
 PLACE = "Wang, Xue and Chan 2008, IEEE Trans. SMC B 38(6), "
-
-
-def printed(name: str) -> str:
-    """The text of a printed table."""
-    return (Path(__file__).parent / "printed" / f"{name}.txt").read_text("utf-8")
 
 
 def columns(methods: tuple[str, ...], by: tuple[str, ...]) -> tuple[str, ...]:
@@ -68,39 +62,47 @@ TABLE_9 = table(
 
 DECIDED = (
     'Machines have the squared hinge, C/2 sum xi^2, as the criteria do; "single" is JointSVC\'s kesler machine with C '
-    "scaled to the same binary problem. Codes are drawn with seed 0.",
-    "All 100 random halves are tested; the first 20 of sets with over 1,000 rows, for the codes and for the single "
-    "machine (the deviation is over these). C and gamma are the medians of the first five halves for the criteria too, "
-    "as the paper says for cross-validation.",
+    "scaled to the same binary problem. Every half has a new code, drawn with its number as seed; on the official test "
+    "rows the errors of the codes are means over five. The cross-validation columns have the code of seed 0.",
+    "All 100 random halves are tested; the first 20 of sets with over 1,000 rows, for the single machine and for the "
+    "codes of cross-validation (the deviation is over these). C and gamma are the medians of the first five halves for "
+    "the criteria too: the paper says it of cross-validation, and of the criteria only that these five are used.",
     "Features are scaled by the training half; a missing age in Dermatology is the mean. Halves are plainly random.",
+)
+BY_CV = (
     "Cross-validation: a 30 x 30 grid, C = 2^-2 .. 2^12, gamma = 2^-10 .. 2^4 (the limits of the paper's are not "
     "printed), searched from coarse to fine: 5 x 5 points, then the neighbors of the best one at half the distance, "
     "three times. On the first five training halves, two for the single machine, one of sets with over 1,000 rows.",
 )
+BY_FEATURE = (
+    "One rule for tables VI and VII, set before they were run, but for the last remark: one start at C = 1, gamma = "
+    "1/(2d), as in the paper; at most the printed number of iterations of the set and criterion, rounded up, as our "
+    "optimizer goes further down before it meets the paper's stopping rule; then the median of each gamma over the "
+    "five halves. Two tables below show other rules.",
+    "For DNA and Satimage by criterion II the printed iterations are copies of table IV, a misprint; those of "
+    "criterion I are taken instead. This was seen after a run with the copies, in which Satimage by II had errors of "
+    "12.95 to 14.08 %.",
+)
 FAST_SETS = ("Iris", "Wine", "Zoo")
 
 
-OVERFITTED = (
-    "With 34 gammas the minimum of criterion II overfits, as the paper says of Glass: the search goes further down "
-    "than the paper's 17 iterations, 18 to 76 % of the features are left without weight, C is near 3,000, and the five "
-    "halves' own parameters have errors of 3.9 to 5.8 % with one-vs-one."
-)
-
-
 TWO_MINIMA = (
-    "The five searches end in two kinds of minima: the parameters of two halves have errors of 3.6 to 3.8 % with "
-    "one-vs-one and 4.0 to 4.4 % with the dense code on other halves, near the printed ones, those of the other three "
-    "4.6 to 5.2 and near 8 %; the medians are near the latter. The paper's ten iterations stop earlier than ours, "
-    "at 64 to 105."
+    "The median, not the search: the five searches end in two kinds of minima, and the median of each gamma belongs to "
+    "neither. With the parameters of the half whose criterion is smallest (a table below) the six errors are within "
+    "the printed deviations."
+)
+SINGLE = (
+    "Printed is 24.11 beside 28.30 to 28.91 of the five other methods at the same C and gammas; our six are 27.5 to "
+    "27.6. With two starts until solved (a table below) they are 24.1 to 24.4."
+)
+SHORT = (
+    "The search is cut short by the rule: with two starts until solved (a table below) Satimage has 11.05 and 11.00 % "
+    "here."
 )
 CODES = {
-    ("Glass", "I, sparse"): (
-        "The code decides: at this C and gamma six codes have errors of 37.3 to 41.2 % on ten halves, and that of seed "
-        "0 is the worst of them."
-    ),
     ("Segment", "I, dense"): (
-        "Not the code: six of them have errors of 5.6 to 6.1 %. Printed are 4.94 here and 7.08 by criterion II, ours "
-        "are 5.93 and 5.49, so the paper's C and gamma, which are not printed, are others."
+        "Not the code, which is a new one for every half. Printed are 4.94 here and 7.08 by criterion II, ours are "
+        "5.63 and 5.18, so the paper's C and gamma, which are not printed, are others."
     ),
     ("Satimage", "CV, sparse"): "The code decides: at this C and gamma six codes have errors of 8.3 to 9.3 %.",
 }
@@ -118,11 +120,14 @@ def errors(number: int, title: str, values: dict, kernel: str) -> Exhibit:
         compute=criteria.cell(kernel),
         own=tuple(name for name in names if not name.startswith("CV")),
         fast_rows=FAST_SETS[:2],
-        decided=DECIDED,
-        reasons={("Dermatology", name): OVERFITTED for name in names if kernel == "ellipsoidal" and name[:3] == "II,"}
-        | {("Segment", name): TWO_MINIMA for name in names if kernel == "ellipsoidal" and name[:3] == "II,"}
-        | {place: why for place, why in CODES.items() if number == 5},
-        safe={"Car": "our errors are far below the printed ones, whose data must have been others"},
+        decided=DECIDED + (BY_CV if kernel == "spherical" else BY_FEATURE),
+        reasons={("Segment", name): TWO_MINIMA for name in names if kernel == "ellipsoidal" and name[:3] == "II,"}
+        | ({("Vehicle", "II, single"): SINGLE, ("Satimage", "I, dag"): SHORT} if number == 7 else {})
+        | ({("Satimage", "I, 1vs1"): SHORT} if number == 6 else {})
+        | (CODES if number == 5 else {}),
+        safe={
+            "Car": "our errors are far below the printed ones, which are those of the set without its feature lug_boot"
+        },
     )
 
 
@@ -178,8 +183,9 @@ EXHIBITS = (
         reference="5-fold CV",
         fast_rows=FAST_SETS[:1],
         decided=(
-            "One training half, one core. Cross-validation is LIBSVM's one-vs-one: nine points spread over the 30 x 30 "
-            "grid are timed and multiplied by 100.",
+            "One training half, one core; with a gamma per feature two starts, each until it is solved, the default of "
+            "RadiusMarginSearch, which takes longer than the rule of table 6. Cross-validation is LIBSVM's one-vs-one: "
+            "nine points spread over the 30 x 30 grid are timed and multiplied by 100.",
         ),
     ),
     Exhibit(
@@ -191,6 +197,9 @@ EXHIBITS = (
         compute=criteria.usps,
         own=columns(("1vs1", "1vsall", "dag"), CRITERIA),
         fast_rows=(),
-        decided=("The criteria see 3,000 training rows (max_samples), the machines all 7,291.",),
+        decided=(
+            "The criteria see 3,000 training rows (max_samples), the machines all 7,291; with a gamma per pixel two "
+            "starts, each until it is solved.",
+        ),
     ),
 )

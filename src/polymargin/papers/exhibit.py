@@ -23,6 +23,9 @@ MEASURES = {
     "train [s]": "ratio",
     "test [s]": "ratio",
     "train + test [s]": "ratio",
+    "test error [%]": "info",
+    "test accuracy [%]": "info",
+    "balanced accuracy [%]": "info",
     NEAR: "info",
     "support vectors": "info",
     "iterations": "info",
@@ -148,7 +151,7 @@ def compare(exhibit: Exhibit, results: Mapping[tuple[str, str], dict]) -> list[d
             if not under:
                 continue
             value = value / pair(base[measure])[0] if value is not None and measure in base else None
-            printed, deviation = (printed[0] / under, None), None
+            printed, deviation = (None if printed[0] is None else printed[0] / under, None), None
             record["measure"] = f"{measure.removesuffix(' [s]')} time / {exhibit.reference}"
         record |= dict(printed=printed[0], printed_sd=printed[1], ours=value, ours_sd=deviation)
         record["difference"] = None if value is None or printed[0] is None else value - printed[0]

@@ -19,7 +19,7 @@ from ..datasets import load
 from ..inspection.embedding_display import COLORS, EmbeddingDisplay, principal
 from ..manifold.isomap import SupervisedIsomap
 from ..structured.classifier import StructuredSVC
-from .exhibit import Exhibit, table
+from .exhibit import Exhibit, Place, Value, table
 from .protocol import SEED, fitted
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ DIMENSIONS = {"Toy": 10, "ISOLET": 200}
 
 DRAWS = 5  # of the 2,500 rows of ISOLET
 COLUMNS = ("SVM", "Isomap + SVM")
+CHAIN = "Isomap + SVM, c = 0.01"  # the default of SVM-multiclass after the map, too
 LETTERS = 10  # of figures 3 and 4: a to j
 
 
@@ -70,13 +71,25 @@ def isomap(n_components: int) -> SupervisedIsomap:
 def predicted(row: str, column: str, fast: bool, draw: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Labels of the test rows: true, predicted."""
     X, y, X_test, y_test = rows(row, fast, draw)
+    # So small a c leaves nearly nothing of the objective to the weights: only a small gap determines them.
+    default = StructuredSVC(C=0.01, scaling="svm-multiclass", intercept="none", tol=1e-7)
     if column == "SVM":
-        # So small a c leaves nearly nothing of the objective to the weights: only a small gap determines them.
-        model = StructuredSVC(C=0.01, scaling="svm-multiclass", intercept="none", tol=1e-7)
-        return y_test, fitted(model, X, y).predict(X_test)
+        return y_test, fitted(default, X, y).predict(X_test)
+    Z, Z_test = embedded(row, fast, draw)
+    return y_test, fitted(default if column == CHAIN else StructuredSVC(C=1.0), Z, y).predict(Z_test)
+
+
+@cache
+def embedded(row: str, fast: bool, draw: int) -> tuple[np.ndarray, np.ndarray]:
+    """The map of the training rows, and of the test rows."""
+    X, y, X_test, _ = rows(row, fast, draw)
     model = isomap(5 if fast else DIMENSIONS[row])
-    Z = model.fit_transform(X, y)
-    return y_test, fitted(StructuredSVC(C=1.0), Z, y).predict(model.transform(X_test))
+    return model.fit_transform(X, y), model.transform(X_test)
+
+
+def beside(values: dict[Place, Value]) -> dict[Place, Value]:
+    """The printed cells, and places for the chain at c = 0.01."""
+    return values | {(row, CHAIN, measure): (None, None) for row, _, measure in values}
 
 
 def averaged(measure: Callable, row: str, column: str, fast: bool) -> dict:
@@ -172,6 +185,8 @@ DECIDED = (
     "10.67 % belongs to a global error of 37.35 %, not to the printed 38.55 %: they are not of one run.",
     "The baseline is that of the paper, SVM-multiclass with its default c = 0.01, which underfits: a linear machine "
     "with C = 1 has far smaller errors than either column.",
+    "Isomap + SVM, c = 0.01: the whole chain with that default. It underfits after the map, too, on ISOLET far more "
+    "than without it, so the paper's c after the map was another one.",
     "Toy has 53 features of which 45 are ever non-zero (the paper prints 47). ISOLET: 2,500 training rows, 96 or 97 of "
     "each letter: mean and standard deviation of five draws (seeds 0 to 4). Their nearest-neighbor errors alone go "
     "from 12.4 to 14.5 %.",
@@ -189,7 +204,7 @@ EXHIBITS = (
         name="table 2",
         title="Global error of the SVM, without and with supervised Isomap",
         where=PLACE + "table 2",
-        printed=TABLE_2,
+        printed=beside(TABLE_2),
         compute=global_error,
         own=("Isomap + SVM",),
         decided=DECIDED,
@@ -200,7 +215,7 @@ EXHIBITS = (
         name="figure 2",
         title="Error rate and F1 per class, averaged",
         where=PLACE + "figure 2, averages in the text of section 5.3",
-        printed=FIGURE_2,
+        printed=beside(FIGURE_2),
         compute=per_class,
         own=("Isomap + SVM",),
         draw=figure_2,

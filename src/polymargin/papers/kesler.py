@@ -11,6 +11,7 @@ import numpy as np
 
 from .exhibit import Exhibit, table
 from .protocol import METHODS, best, fitted, folds, grid_accuracy, scaled, timed
+from .store import recalled
 
 # Number of patterns in the printed table; support vectors and times are means over the folds.
 PRINTED = table(
@@ -27,7 +28,7 @@ SIGMAS = 2.0 ** np.arange(3, -4, -1)  # widest kernel first
 CS = 2.0 ** np.arange(8)
 
 
-DRAWS = {"iris": 3, "wine": 3, "thyroid": 3, "glass": 1}  # of the ten folds; glass has six classes and is slow
+DRAWS = 5  # of the ten folds
 
 
 def compute(row: str, column: str, fast: bool) -> dict:
@@ -35,7 +36,7 @@ def compute(row: str, column: str, fast: bool) -> dict:
     X, y = D.X_train, D.y_train
     sigmas, Cs = (SIGMAS[1::3], CS[::4]) if fast else (SIGMAS, CS)
     errors, counts, chosen = [], [], []
-    for draw in range(1 if fast else DRAWS[row]):
+    for draw in range(1 if fast else DRAWS):
         splits = folds(y, seed=draw)
         accuracy = grid_accuracy(column, X, y, splits, 1 / (2 * sigmas), Cs)
         s, c = best(accuracy)
@@ -59,6 +60,46 @@ def clock(row: str, column: str, fast: bool, result: dict) -> dict:
     return {"train [s]": np.mean([timed(lambda part=part: model.fit(*part))[0] for part in parts])}
 
 
+# ---- the paper's own solvers ---------------------------------------------------------------------
+
+OWN = {
+    "M-1-SMO": ("kesler, linear cost", dict(solver="smo")),
+    "M-1-KSK": ("kesler, quadratic cost", dict(solver="ksk")),
+    "one-vs-rest": ("one-vs-rest", {}),
+}
+PATIENCE = 60.0  # seconds of one fit
+TIMED = 3  # folds
+
+
+def chosen(row: str, column: str, fast: bool) -> dict:
+    """sigma and C of a cell of table 2."""
+    found = recalled("kesler-table-2").get((row, column), {})
+    found = found if "sigma" in found else compute(row, column, fast)
+    return {name: found[name] for name in ("sigma", "C")}
+
+
+def own_cell(row: str, column: str, fast: bool) -> dict:
+    return chosen(row, OWN[column][0], fast)
+
+
+def own_clock(row: str, column: str, fast: bool, result: dict) -> dict:
+    """Mean seconds of a fit; one that is stopped after PATIENCE counts with that."""
+    D, (method, how) = scaled(row), OWN[column]
+    model = METHODS[method](C=result["C"], gamma=1 / (2 * result["sigma"]), time_limit=PATIENCE, **how)
+    parts = [train for train, _ in folds(D.y_train)[: 1 if fast else TIMED]]
+    seconds, status = [], set()
+    for part in parts:
+        seconds.append(timed(lambda part=part: fitted(model, D.X_train[part], D.y_train[part]))[0])
+        status.add(model.status_)
+    return {"train [s]": np.mean(seconds), "status": sorted(status)}
+
+
+OWN_PRINTED = {
+    (row, name, "train [s]"): PRINTED[row, method, "train [s]"]
+    for row in dict.fromkeys(row for row, _, _ in PRINTED)
+    for name, (method, _) in OWN.items()
+}
+
 EXHIBITS = (
     Exhibit(
         paper="kesler",
@@ -73,18 +114,37 @@ EXHIBITS = (
         decided=(
             "Folds are stratified and shuffled, the same for all methods; the paper does not say how its folds were "
             "drawn. The best error of one draw moves by more than half a point with the draw (iris, linear cost: 2.0 "
-            "to 3.3), so it is averaged over the draws of the seeds 0, 1 and 2 (glass: 0); the deviation is that over "
-            "ten folds.",
+            "to 3.3), so it is averaged over the draws of the seeds 0 to 4; the deviation is that over ten folds.",
             "Of parameters with equal errors the widest kernel and the smallest C are taken.",
             "Glass has 9 attributes (the paper's table 1 prints 13) and thyroid 5 (printed 3).",
             "Support vectors are patterns, counted once however many of their multipliers are positive.",
-            'Both costs are solved, and timed, with solver="auto"; the paper\'s own M-1-KSK is solver="ksk", the same '
-            "optimum with more steps.",
+            'Both costs are solved, and timed, with solver="auto"; the paper\'s own M-1-SMO and M-1-KSK have a table '
+            "of their own below.",
             "Times: all three methods are solvers of one compiled core here, and all three are Matlab code in the "
             "paper. Only the ratios are compared, to one-vs-rest, which has gained most since: LIBSVM's way of "
             "choosing pairs (2005) and kernel values that all classes share came after the paper. On glass and "
             "thyroid the paper's one-vs-rest takes longer than the Kesler machine, ours a small part of its time: a "
             "fit takes milliseconds, and the Kesler machine has T - 1 variables per row in one problem.",
+        ),
+    ),
+    Exhibit(
+        paper="kesler",
+        name="own solvers",
+        title="Training times of the paper's own algorithms",
+        where="Franc and Hlaváč 2002, section 4, table 2",
+        printed=OWN_PRINTED,
+        compute=own_cell,
+        clock=own_clock,
+        own=("M-1-SMO", "M-1-KSK"),
+        reference="one-vs-rest",
+        fast_rows=("iris", "wine"),
+        decided=(
+            'M-1-SMO is solver="smo" with the linear cost and M-1-KSK solver="ksk" with the quadratic one, at sigma '
+            f"and C of table 2, on the first {TIMED} of ten folds, to the same relative gap of 1e-3 as all machines "
+            f"here; a fit that is not at it after {PATIENCE:g} seconds is stopped, and counts with that time. The "
+            "paper does not print at which accuracy its solvers stop.",
+            "The ratios are far above the printed ones: the gap of KSK falls like 1 / steps, and one-vs-rest has the "
+            "second-order choice of pairs (2005), which the paper's has not.",
         ),
     ),
 )

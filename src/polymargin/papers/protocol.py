@@ -45,6 +45,8 @@ def folds(y: np.ndarray, n: int = 10, seed: int = SEED) -> list[tuple[np.ndarray
 
 METHODS: dict[str, Callable[..., Any]] = {
     "scatter": lambda **p: JointSVC("scatter", **p),
+    "scatter, squared hinge": lambda **p: JointSVC("scatter", loss="squared_hinge", **p),
+    "scatter, logistic": lambda **p: JointSVC("scatter", loss="logistic", **p),
     "crammer-singer": lambda **p: JointSVC("crammer-singer", intercept="none", **p),
     "kesler, linear cost": lambda **p: JointSVC("kesler", **p),
     "kesler, quadratic cost": lambda **p: JointSVC("kesler", loss="squared_hinge", **p),

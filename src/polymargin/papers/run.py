@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from importlib.util import find_spec
@@ -14,17 +13,31 @@ from ..datasets import DatasetNotFound
 from ..files.whole_files import whole_file, write_text
 from ..fitting.parameters import nearest
 from ..inspection.displays import pyplot
-from . import core_vector, criteria_figures, criteria_tables, isomap, kesler, report, scatter_galleries, scatter_tables
+from . import (
+    core_vector,
+    criteria_checks,
+    criteria_figures,
+    criteria_tables,
+    isomap,
+    kesler,
+    report,
+    scatter_checks,
+    scatter_galleries,
+    scatter_tables,
+)
 from .exhibit import Exhibit, LeftOut, compare
 from .store import finished, keep, running
 
 PAPERS = {
-    "scatter": scatter_tables.EXHIBITS + scatter_galleries.FIGURES,
+    "scatter": scatter_tables.EXHIBITS + scatter_checks.EXHIBITS + scatter_galleries.FIGURES,
     "kesler": kesler.EXHIBITS,
-    "criteria": criteria_tables.EXHIBITS + criteria_figures.EXHIBITS,
+    "criteria": criteria_tables.EXHIBITS + criteria_checks.EXHIBITS + criteria_figures.EXHIBITS,
     "core-vector": core_vector.EXHIBITS,
     "isomap": isomap.EXHIBITS,
 }
+
+
+DPI = 150
 
 
 def exhibits(paper: str | None = None, table: int | None = None, figure: int | None = None) -> list[Exhibit]:
@@ -140,16 +153,12 @@ def picture(exhibit: Exhibit, folder: Path, fast: bool, console: Console) -> Non
     if find_spec("matplotlib") is None:
         console.print(f"{exhibit.key}: not drawn, matplotlib is missing: pip install 'polymargin[report]'")
         return
-    from PIL import Image  # comes with matplotlib
-
     try:
         figure = exhibit.draw(fast)
     except (DatasetNotFound, LeftOut) as reason:
         console.print(f"{exhibit.key}: not drawn, {reason}", highlight=False)
         return
-    whole = io.BytesIO()
-    figure.savefig(whole, format="png", dpi=80, bbox_inches="tight")
+    with whole_file(path) as part:
+        figure.savefig(part, format="png", dpi=DPI, bbox_inches="tight", metadata={"Software": None})
     pyplot().close(figure)
-    with whole_file(path) as part:  # 64 colors are enough for a plot, and a third of the bytes
-        Image.open(whole).convert("RGB").quantize(64).save(part, format="png", optimize=True)
     console.print(f"{exhibit.key}: drawn to {path}", highlight=False)

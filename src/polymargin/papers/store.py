@@ -25,9 +25,14 @@ def versions() -> dict[str, str]:
     return {**packages, "python": platform.python_version(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
 
 
+def path_of(folder: Path, row: str, column: str) -> Path:
+    """The file of a cell."""
+    return folder / (re.sub(r"[^\w.-]+", "_", f"{row}--{column}") + ".json")
+
+
 def keep(folder: Path, row: str, column: str, result: dict, seconds: float | None = None) -> None:
     """Store a finished cell; the file appears only when it is complete."""
-    path = folder / (re.sub(r"[^\w.-]+", "_", f"{row}--{column}") + ".json")
+    path = path_of(folder, row, column)
     if seconds is None:
         seconds = json.loads(path.read_text("utf-8"))["seconds"]
     record = dict(row=row, column=column, result=result, seconds=seconds, date=str(date.today()), **versions())

@@ -1,0 +1,175 @@
+"""What tables IV to VII of Wang, Xue and Chan (2008) depend on: other rules of the search, and another Car.
+
+Shown beside the printed figures, not judged by them.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log2
+
+import numpy as np
+
+from . import criteria
+from .criteria_tables import FAST_SETS, FOUR, PLACE, TABLE_4, TABLE_5, TABLE_6, TABLE_7, TWO
+from .exhibit import Exhibit, Place, Value, pair
+from .store import recalled
+
+SHOWN = "test error [%]"
+METHODS = TWO + FOUR
+ELLIPSOIDAL = TABLE_6 | TABLE_7
+OFF = ("Dermatology", "Vehicle", "Segment")  # sets on which criterion II in tables VI and VII depends on the rule
+LEAST = {place: value for place, value in ELLIPSOIDAL.items() if place[0] in OFF and place[1].startswith("II, ")}
+
+
+def shown(values: dict[Place, Value]) -> dict[Place, Value]:
+    """Printed errors under the measure that is shown only."""
+    return {(row, column, SHOWN): value for (row, column, measure), value in values.items() if measure == "error [%]"}
+
+
+def constant_printed() -> dict[Place, Value]:
+    """The printed errors of Car, a row for each method."""
+    printed = {}
+    for kernel, values in (("spherical", TABLE_4 | TABLE_5), ("ellipsoidal", ELLIPSOIDAL)):
+        for method in METHODS:
+            for by in ("I", "II"):
+                if ("Car", f"{by}, {method}", "error [%]") in values:
+                    printed[method, f"{by}, {kernel}", SHOWN] = values["Car", f"{by}, {method}", "error [%]"]
+    return printed
+
+
+def until_solved(row: str, column: str, fast: bool) -> dict:
+    """Tables VI and VII with two starts, each until it is solved: the default of RadiusMarginSearch."""
+    by, method = column.split(", ")
+    p = criteria.searched(row, by, "ellipsoidal", fast, limited=False)
+    error = criteria.error_of(row, method, p["C"], p["gamma"], criteria.halves(row, method, fast))
+    return {SHOWN: error, "C": p["C"], "gamma": p["gamma"]}
+
+
+# ---- the penalty against scarce rows -------------------------------------------------------------
+
+PENALTIES = (0.0, 0.1, 1.0, 10.0)
+
+
+def penalized(row: str, column: str, fast: bool) -> dict:
+    """One-vs-one with a gamma per feature, the logarithm of the criterion plus a penalty on the spread of ln gamma."""
+    by, weight = column.split(", ")
+    found = []
+    for k in range(1 if fast else criteria.CHOSEN_ON):
+        X, y, *_ = criteria.half(row, k)
+        found.append(criteria.search(X, y, by, "ellipsoidal", n_starts=1, penalty=float(weight)).best_params_)
+    C, gamma = (np.median([p[name] for p in found], axis=0) for name in ("C", "gamma"))
+    return {SHOWN: criteria.error_of(row, "1vs1", C, gamma, criteria.halves(row, "1vs1", fast))}
+
+
+# ---- table I: quadratic programs -----------------------------------------------------------------
+
+TRIED, FOLDS = 30, 5  # values of each of the two parameters, folds
+LOADS = {
+    "CV, one-vs-all": lambda T: TRIED**2 * FOLDS * T,
+    "CV, one-vs-one": lambda T: TRIED**2 * FOLDS * T * (T - 1) // 2,
+    "LOO bound, dense code": lambda T: TRIED**2 * ceil(10 * log2(T)),
+    "LOO bound, sparse code": lambda T: TRIED**2 * ceil(15 * log2(T)),
+    "GACV, single machine": lambda T: TRIED**2,
+}
+
+
+def programs(row: str, column: str, fast: bool) -> dict:
+    """Quadratic programs of a model selection with one gamma, by table I and our number of evaluations."""
+    T = len(np.unique(criteria.raw(row).y_train))
+    if column in LOADS:
+        return {"value": LOADS[column](T)}
+    by = column.removeprefix("criterion ")
+    done = recalled("criteria-table-4").get((row, f"{by}, search"), {})
+    e = done["evaluations"] if done else criteria.searched(row, by, "spherical", fast)["evaluations"]
+    pairs = T * (T - 1) // 2
+    return {"value": float(pair(e)[0]) * (2 * pairs if by == "I" else pairs + 1)}
+
+
+LOAD_PRINTED: dict[Place, Value] = {
+    (row, column, "value"): (None, None)
+    for row in dict.fromkeys(row for row, _, _ in TABLE_4)
+    for column in ("criterion I", "criterion II", *LOADS)
+}
+# In the text of table IV; its 2,700 programs of cross-validation forget the five folds.
+LOAD_PRINTED["Iris", "criterion I", "value"] = (156.0, None)
+LOAD_PRINTED["Iris", "CV, one-vs-one", "value"] = (2700.0, None)
+
+EXHIBITS = (
+    Exhibit(
+        paper="criteria",
+        name="table 1",
+        title="Quadratic programs of a model selection with one gamma",
+        where=PLACE + "table I, and the text of table IV for Iris",
+        printed=LOAD_PRINTED,
+        compute=programs,
+        own=("criterion I", "criterion II"),
+        fast_rows=FAST_SETS[:1],
+        decided=(
+            f"The formulas of table I with {TRIED} values of C and of sigma and {FOLDS} folds; for the criteria, with "
+            "our numbers of evaluations in table 4. Programs are of different sizes: those of pairs have the rows of "
+            "two classes, that of GACV has T times all rows.",
+            "The leave-one-out bounds of codes and GACV are in the paper only here: it prints no errors of theirs, so "
+            "none are rerun.",
+        ),
+    ),
+    Exhibit(
+        paper="criteria",
+        name="smallest criterion",
+        title="Tables VI and VII with the parameters of the half with the smallest criterion",
+        where=PLACE + "tables VI and VII",
+        printed=shown(LEAST),
+        compute=criteria.least_cell,
+        own=tuple(dict.fromkeys(column for _, column, _ in shown(LEAST))),
+        fast_rows=OFF[:1],
+        decided=(
+            "On the sets where the rule decides. The searches are those of tables 6 and 7; of the five halves, the one "
+            "whose criterion is smallest gives C and the gammas. Not judged: the rule of tables 6 and 7 is the median.",
+        ),
+    ),
+    Exhibit(
+        paper="criteria",
+        name="two starts",
+        title="Tables VI and VII with two starts, each until it is solved",
+        where=PLACE + "tables VI and VII",
+        printed=shown(ELLIPSOIDAL),
+        compute=until_solved,
+        own=tuple(dict.fromkeys(column for _, column, _ in shown(ELLIPSOIDAL))),
+        fast_rows=FAST_SETS[:1],
+        decided=(
+            "The default of RadiusMarginSearch: from C = 1, gamma = 1/(2d) and from four times that gamma, until the "
+            "criterion changes by less than 1e-5; the better one. Medians of five halves; the codes are those of seed "
+            "0, on 20 halves. Not judged. The criterion is smaller than in tables 6 and 7, the errors are not: on "
+            "Dermatology 18 to 76 % of the features are left without weight.",
+        ),
+    ),
+    Exhibit(
+        paper="criteria",
+        name="car without lug_boot",
+        title="Test errors on Car with its feature lug_boot made constant",
+        where=PLACE + "tables IV to VII",
+        printed=constant_printed(),
+        compute=criteria.constant_cell,
+        own=tuple(dict.fromkeys(column for _, column, _ in constant_printed())),
+        fast_rows=("1vs1",),
+        decided=(
+            "With all six features our errors are below 3 %, without this one they are the printed ones: the paper's "
+            "set very likely lost that column. Tables 4 to 7 have the whole set. Not judged: found by a look at the "
+            "printed errors. The first 20 halves, and the search of tables 4 to 7.",
+        ),
+    ),
+    Exhibit(
+        paper="criteria",
+        name="penalty",
+        title="A penalty on the spread of the gammas where rows are scarce, one-vs-one",
+        where=PLACE + "text of table VI: regularization is named as a promising way, no figures are printed",
+        printed={
+            (row, f"{by}, {weight:g}", SHOWN): (None, None)
+            for row in ("Glass", "Zoo")
+            for by in ("I", "II")
+            for weight in PENALTIES
+        },
+        compute=penalized,
+        own=tuple(f"{by}, {weight:g}" for by in ("I", "II") for weight in PENALTIES[1:]),
+        fast_rows=("Zoo",),
+    ),
+)

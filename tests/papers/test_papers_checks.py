@@ -1,0 +1,227 @@
+"""What stands beside the papers' own figures: reference algorithms, other rules, and the store that results go to."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from polymargin import JointSVC
+from polymargin.papers import criteria, criteria_checks, exhibits, kesler, scatter_figures
+from polymargin.papers.exhibit import compare
+from polymargin.papers.one_of_59 import Ball, OneOf59
+from polymargin.papers.prior_scatter import PriorScatter
+from polymargin.papers.store import finished, keep, running
+
+
+def exhibit(key):
+    return next(e for e in exhibits() if e.key == key)
+
+
+def blobs(rng, sizes, width=1.0):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    centers = 3 * np.eye(3)[: len(sizes), :2] if len(sizes) < 3 else np.array([[0, 0], [3, 0], [0, 3]])
+    return centers[y] + width * rng.standard_normal((len(y), 2)), y
+
+
+def test_equal_priors_give_the_scatter_machine(rng):
+    X, y = blobs(rng, (12, 20, 30))
+    K = rbf_kernel(X, gamma=0.4)
+    model = JointSVC("scatter", C=2.0, intercept="none", kernel="precomputed", tol=1e-8).fit(K, y)
+    ours = PriorScatter(2.0, np.full(3, 1 / 3)).fit(K, y)
+    np.testing.assert_allclose(
+        ours.coef_.sum(axis=1)[model.support_], model.dual_coef_.toarray().sum(axis=0), atol=1e-3
+    )
+    assert np.mean(ours.predict(K) == model.predict(K)) > 0.98  # a row at a tie, at most
+
+
+def test_priors_in_the_mean_solve_their_own_problem(rng):
+    """No direction inside the box lowers b'Qb / 2 - sum b."""
+    X, y = blobs(rng, (8, 20, 40))
+    K, P, C = rbf_kernel(X, gamma=0.4), np.array([8, 20, 40]) / 68, 3.0
+    coef = PriorScatter(C, P).fit(K, y).coef_
+    b = coef[np.arange(len(y)), y] * P[y]
+    assert b.min() >= 0 and b.max() <= C / 3 + 1e-12
+    slope = (K * ((y[:, None] == y) / P[y] - 1)) @ b - 1
+    free = (b > 1e-9) & (b < C / 3 - 1e-9)
+    assert np.abs(slope[free]).max(initial=0) < 1e-3
+    assert slope[b <= 1e-9].min(initial=0) > -1e-3 and slope[b >= C / 3 - 1e-9].max(initial=0) < 1e-3
+
+
+def test_one_of_59_ends_when_no_row_is_outside(rng):
+    X, y = blobs(rng, (200, 150, 120))
+    nu, epsilon, gamma = 0.02, 0.01, 0.3
+    model = OneOf59(nu, epsilon, gamma).fit(X, y)
+    code = np.where(y[:, None] == y, 1.0, -0.5)
+    Q = code * rbf_kernel(X, gamma=gamma) + nu * len(y) * np.eye(len(y))
+    a = np.zeros(len(y))
+    a[model.core_] = model.dual_coef_
+    assert a.min() >= 0 and np.isclose(a.sum(), 1) and len(set(model.core_)) == len(model.core_)
+    distance = Q[0, 0] - 2 * Q @ a + a @ Q @ a
+    inner = distance[model.core_][model.dual_coef_ > 0]
+    np.testing.assert_allclose(inner, inner[0], rtol=1e-9)  # core vectors with weight lie on the sphere
+    assert distance.max() <= (1 + epsilon) ** 2 * inner[0] * (1 + 1e-9)
+    assert len(model.core_) < len(y) and model.score(X, y) > 0.8
+
+
+def test_a_ball_whose_weights_would_be_negative():
+    """A row with large products, near the center of the others, gets no weight."""
+    Q = np.full((4, 4), 0.1) + 1.9 * np.eye(4)
+    Q[3, :3] = Q[:3, 3] = 0.9
+    ball = Ball(Q[:2, :2])
+    ball.join(Q[2, :2])
+    ball.join(Q[3, :3])
+    assert np.linalg.solve(Q, np.ones(4)).min() < 0
+    np.testing.assert_allclose(ball.weights, [1 / 3, 1 / 3, 1 / 3, 0], atol=1e-12)
+    assert np.isclose(ball.value, Q[0, :3].mean())
+    assert ball.outside(ball.value - 0.1, 0.0) and not ball.outside(ball.value - 0.1, 0.5)
+
+
+def test_the_rule_of_the_search_is_the_papers():
+    assert criteria.rule("Segment", "II", "ellipsoidal") == dict(n_starts=1, max_iter=11)  # printed 10.2
+    assert criteria.rule("Wine", "I", "ellipsoidal") == dict(n_starts=1, max_iter=33)
+    assert criteria.rule("Wine", "I", "spherical") == {}
+    assert criteria.rule("DNA", "II", "ellipsoidal") == dict(n_starts=1, max_iter=11)  # printed is a copy of table IV
+    assert criteria.rule(criteria.CONSTANT, "II", "ellipsoidal") == criteria.rule("Car", "II", "ellipsoidal")
+
+
+def test_the_median_of_the_halves_and_the_one_with_the_smallest_criterion(monkeypatch):
+    class Found:
+        def __init__(self, k):
+            self.best_params_, self.best_criterion_ = dict(C=[3.0, 9.0, 1.0, 7.0, 5.0][k], gamma=float(k)), (k - 3) ** 2
+            self.n_iter_ = self.n_evaluations_ = k
+
+    halves = []
+    monkeypatch.setattr(criteria, "half", lambda row, k: (halves.append(k), None))
+    monkeypatch.setattr(criteria, "search", lambda *_, **__: Found(halves[-1]))
+    found = criteria.searched.__wrapped__("Wine", "I", "spherical", False)
+    assert found["C"] == 5.0 and found["gamma"] == 2.0
+    assert found["least"] == dict(C=7.0, gamma=3.0) and found["iterations"] == 2.0
+
+
+def test_every_half_has_a_code_of_its_own(monkeypatch):
+    seeds = []
+
+    class Machine:
+        def set_params(self, random_state):
+            seeds.append(random_state)
+
+        def fit(self, X, y):
+            return self
+
+        def score(self, X, y):
+            return 0.5
+
+    monkeypatch.setitem(criteria.METHODS, "dense", lambda C, **p: Machine())
+    monkeypatch.setitem(criteria.METHODS, "1vs1", lambda C, **p: Machine())
+    assert criteria.error_of("Iris", "dense", 1.0, 0.1, 4) == (50.0, 0.0) and seeds == [0, 1, 2, 3]
+    criteria.error_of("Iris", "1vs1", 1.0, 0.1, 4)
+    assert seeds == [0, 1, 2, 3]
+
+
+def test_car_with_a_constant_feature(monkeypatch):
+    try:
+        D = criteria.raw(criteria.CONSTANT)
+    except Exception as reason:
+        pytest.skip(str(reason))
+    assert np.ptp(D.X_train, axis=0).tolist().index(0) == criteria.LUG_BOOT
+    assert np.ptp(criteria.raw("Car").X_train, axis=0).min() > 0
+
+
+def test_programs_of_a_model_selection(tmp_path):
+    """The paper's example: 26 evaluations on Iris are 156 programs; 900 points have 2,700 without the five folds."""
+    (tmp_path / "criteria-table-4").mkdir()
+    keep(tmp_path / "criteria-table-4", "Iris", "I, search", {"evaluations": 26}, 0.0)
+    keep(tmp_path / "criteria-table-4", "Iris", "II, search", {"evaluations": [10, None]}, 0.0)
+    with running(tmp_path):
+        values = {c: criteria_checks.programs("Iris", c, False)["value"] for _, c, _ in criteria_checks.LOAD_PRINTED}
+    assert values["criterion I"] == 156 and values["criterion II"] == 40
+    assert values["CV, one-vs-one"] == 5 * 2700 and values["GACV, single machine"] == 900
+    assert values["LOO bound, dense code"] == 900 * 16 and values["LOO bound, sparse code"] == 900 * 24
+
+
+def test_the_papers_solvers_are_timed_as_themselves():
+    found = kesler.own_cell("iris", "M-1-SMO", True)
+    clocked = kesler.own_clock("iris", "M-1-SMO", True, found)
+    assert clocked["train [s]"] > 0 and clocked["status"] == ["solved"]
+    assert {how.get("solver") for _, how in kesler.OWN.values()} == {"smo", "ksk", None}
+
+
+def test_narrow_noise_moves_the_sensitivity_to_the_useful_dimensions():
+    def noise(reading):
+        return sum(scatter_figures.class_shares(0)(f"dimension {j}", reading, False)["value"] for j in (4, 5))
+
+    assert noise("narrow noise") < 30 and noise("uniform noise") > 50
+
+
+@pytest.fixture
+def papers(tmp_path, monkeypatch):
+    papers = pytest.importorskip("benchmarks.papers")
+    monkeypatch.setattr(papers, "STORE", tmp_path / "store")
+    monkeypatch.setattr(papers, "PICTURES", tmp_path / "pictures")
+    return papers
+
+
+def test_a_run_adds_to_what_is_stored(papers, tmp_path):
+    e = exhibit("kesler-table-2")
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder, row in ((first, "iris"), (second, "wine")):
+        (folder / e.key).mkdir(parents=True)
+        for column, seconds in (("one-vs-rest", 2.0), ("kesler, linear cost", 1.0)):
+            result = {"error [%]": (3.0, 1.0), "train [s]": seconds, "C": 4.0, "sigma": 2.0}
+            keep(folder / e.key, row, column, result, 1.0)
+        papers.store(folder)
+    cells = {papers.place(c): c["ours"] for c in papers.stored(e) if c["ours"] is not None}
+    for row in ("iris", "wine"):
+        assert cells[row, "kesler, linear cost", "error [%]"] == 3.0
+        assert cells[row, "kesler, linear cost", "train time / one-vs-rest"] == 0.5
+    runs = papers.stored_runs()
+    assert [r["row"] for r in runs] == ["iris", "iris", "wine", "wine"]
+    assert json.loads(runs[0]["parameters"]) == {"C": 4.0, "sigma": 2.0}
+
+    third = tmp_path / "third"
+    papers.fill(third)
+    again = compare(e, finished(third / e.key))
+    assert {papers.place(c): c["ours"] for c in again if c["ours"] is not None} == {
+        k: v for k, v in cells.items() if "time" not in k[2]
+    }
+    papers.store(third)  # filled cells are no run, and take nothing away
+    assert papers.stored_runs() == runs
+    assert {papers.place(c): c["ours"] for c in papers.stored(e) if c["ours"] is not None} == cells
+
+
+def test_pictures_keep_all_their_colors(tmp_path):
+    pytest.importorskip("matplotlib")
+    from PIL import Image
+
+    from polymargin.papers.run import picture
+
+    picture(exhibit("scatter-figure-3"), tmp_path, True, type("Silent", (), {"print": lambda *_, **__: None})())
+    with Image.open(tmp_path / "scatter-figure-3.png") as image:
+        assert image.mode in ("RGB", "RGBA") and round(image.info["dpi"][0]) == 150
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["README.md", "paper/paper.md"])
+def test_the_count_is_that_of_the_page(name):
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    judged, as_good = re.search(r"worse than printed \| of (\d+).*?where none is printed \| (\d+)", page, re.S).groups()
+    text = (ROOT / name).read_text("utf-8")
+    assert re.search(rf"\b{judged} accuracies", text) and re.search(rf"\b{as_good}\b", text), f"{as_good} of {judged}"
+
+
+def test_stored_cells_have_a_run():
+    """Every stored cell says when it was computed and with what."""
+    store = ROOT / "benchmarks" / "results" / "papers"
+    with open(store / "runs.csv", encoding="utf-8") as file:
+        known = {(r["exhibit"], r["row"], r["column"]) for r in csv.DictReader(file)}
+    for e in exhibits():
+        if (store / f"{e.key}.csv").exists():
+            with open(store / f"{e.key}.csv", encoding="utf-8") as file:
+                cells = {(e.key, c["row"], c["column"]) for c in csv.DictReader(file) if c["ours"]}
+            assert cells <= known, sorted(cells - known)[:3]
