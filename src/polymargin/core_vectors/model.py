@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.preprocessing import normalize as to_unit_length
 
 from .. import kernels
+from ..fitting.callbacks import CALLER, CallbackSupportMixin
 from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import BOOL, KERNEL, NONE, POSITIVE, RUN, Name, Number, check_parameters
-from ..fitting.progress import CALLER, CallbackSupportMixin
 from ..fitting.resources import threads
 from ..training.certificates import claim_less, core_error
 from ..training.decisions import Decision

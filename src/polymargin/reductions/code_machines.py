@@ -20,20 +20,22 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
+from ..fitting.callbacks import CallbackSupportMixin, with_callbacks
 from ..fitting.checks import check_rows
 from ..fitting.examples import Examples, table_of
 from ..fitting.frame import Frame
-from ..fitting.parameters import KERNEL, POSITIVE, RUN, Name, check_parameters
-from ..fitting.progress import CallbackSupportMixin, announce, with_callbacks
+from ..fitting.parameters import KERNEL, PENALTY, RUN, Name, check_parameters
+from ..fitting.progress import announce
 from ..fitting.resources import fit_resources, threads
 from ..fitting.state import whole
 from ..machines import LOSSES
 from ..training.certificates import Claim, claim_less, hiding_error, relative_gap
 from ..training.decisions import Decision
+from ..training.hard_margin import finite_C, not_separable
 from ..training.prototypes import LARGEST_COEF, PrototypeClassifier
 from .columns import balance, bounds, solve_columns
 
-CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
+CONSTRAINTS = {"C": PENALTY, "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
 LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
 
@@ -79,7 +81,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
         announce(table, kernels.kind(self.kernel), n_threads, memory, self.verbose)
         kernel = kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X)
         kernels.check_values(X, rows, kernel)
-        form, strength = LOSSES[self.loss], float(self.C) * table.weight
+        form, strength = LOSSES[self.loss], finite_C(self.C, X, rows, table.weight, kernel) * table.weight
         with Frame(self, begin, table.data) as frame:
             center = self._center(X, rows, code, memory)
             if center is not None and start is not None:
@@ -97,6 +99,9 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
             claim_less(self, self._hidden(examples, out, strength))
             frame.indefinite = kernels.indefinite(X, rows, kernel, zero_sums=True)
             frame.interrupted = out["signalled"]
+            if np.inf == self.C:
+                slack, alpha = self.tol if form.ridge else None, np.abs(out["values"])
+                frame.remark = not_separable(alpha, strength[out["indices"]], 1, slack)
             if out["not_begun"]:
                 frame.note = f", and {out['not_begun']:,} of {len(out['bias']):,} machines not begun"
         return self
@@ -145,7 +150,7 @@ class CodeClassifier(CallbackSupportMixin, PrototypeClassifier):
     def _set_report(self, out: dict[str, Any], y: np.ndarray, strength: np.ndarray) -> None:
         largest = np.zeros(len(y))
         np.maximum.at(largest, self.dual_coef_.indices, np.abs(self.dual_coef_.data))
-        box = strength if self.loss == "hinge" else largest.max(initial=0.0)
+        box = strength if self.loss == "hinge" and np.isfinite(self.C) else largest.max(initial=0.0)
         counted = np.searchsorted(self.classes_, y[largest > 1e-6 * box])
         self.n_support_ = np.bincount(counted, minlength=len(self.classes_)).astype(np.int32)
         self.status_ = str(out["status"])

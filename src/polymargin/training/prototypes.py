@@ -20,14 +20,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
 from ..files.model_file import save_model
+from ..fitting.callbacks import CALLER
 from ..fitting.checks import check_rows
+from ..fitting.estimator import Estimator
 from ..fitting.hints import NoProbabilities
-from ..fitting.progress import CALLER
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments, warn_if_badly_scaled
 from .decisions import Decision
@@ -43,8 +44,10 @@ ENOUGH, OVERLAP_ROWS, OVERLAP_VALUES, OVERLAP = 200, 1000, 1 << 20, 0.15
 BLOCK = 4096  # rows copied at a time
 
 
-class PrototypeClassifier(NoProbabilities, ClassifierMixin, BaseEstimator):
+class PrototypeClassifier(NoProbabilities, ClassifierMixin, Estimator):
     """Scores and predictions of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs` and a `fit`."""
+
+    _any_rows = True  # a callable kernel may have rows that are not numbers
 
     def _set_prototypes(self, X: Any, rows: np.ndarray, y: np.ndarray, found: Coefficients) -> None:
         """Keep the rows of X with alpha > 0; `y` and the coefficients belong to `rows`.
