@@ -77,12 +77,13 @@ docs: $(VENV)/docs/built
 
 # The wheel is built from the source archive, so that a file that is missing there is missed. Two builds give the same archive.
 dist: $(VENV)/tools
-	rm -rf dist && $(PIP) build twine && $(PIP) --require-hashes -r .ci/build-tools.txt
+	rm -rf dist && $(PIP) build twine cyclonedx-bom && $(PIP) --require-hashes -r .ci/build-tools.txt
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m build --no-isolation --outdir dist .
 	$(PY) -m twine check --strict dist/*
 	rm -rf $(VENV)/wheel && $(PYTHON) -m venv $(VENV)/wheel
 	$(VENV)/wheel/bin/python -m pip --disable-pip-version-check install --quiet pytest "$$(ls $(CURDIR)/dist/*.whl)[report]"
 	cd $(VENV)/wheel && bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/.ci/test_wheel.py
+	$(PY) .ci/sbom.py $(VENV)/wheel/bin/python build/polymargin.cdx.json
 
 dist-offline: $(VENV)/tools
 	rm -rf dist && $(PIP) build && $(PIP) --require-hashes -r .ci/build-tools.txt

@@ -40,6 +40,14 @@ autodoc_typehints = "none"  # types stand in the docstrings
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
+
+def whole_pictures(conf, name):
+    """No title is cut: a picture is as large as what is in it."""
+    import matplotlib
+
+    matplotlib.rcParams["savefig.bbox"] = "tight"
+
+
 # Examples
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -57,6 +65,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "copyfile_regex": r".*\.rst",
     "matplotlib_animations": False,
+    "reset_modules": ("matplotlib", whole_pictures),
     "plot_gallery": "True",
 }
 suppress_warnings = ["config.cache"]  # the gallery's settings hold classes

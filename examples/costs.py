@@ -21,7 +21,7 @@ costs[2] = (10, 10, 0)  # class 2 is sick
 
 axis = np.linspace(-2.5, 4.5, 300)
 Z = np.column_stack([part.ravel() for part in np.meshgrid(axis, axis)])
-figure, panels = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(11, 4.4), layout="constrained")
 for panel, weight in zip(panels, (1, 3, 10), strict=True):
     model = JointSVC(C=1, gamma=0.5, class_weight={0: 1, 1: 1, 2: weight}).fit(X, y)
     predicted = model.predict(X_test)

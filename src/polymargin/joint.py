@@ -12,13 +12,14 @@ import scipy.sparse as sp
 
 from . import kernels
 from .files.records import NAMES, stored
+from .fitting.callbacks import CallbackSupportMixin, with_callbacks
 from .fitting.checks import check_priors
 from .fitting.examples import training_set
 from .fitting.frame import Frame
 from .fitting.parameters import (
     KERNEL,
     NONE,
-    POSITIVE,
+    PENALTY,
     RUN,
     Array,
     Name,
@@ -27,12 +28,13 @@ from .fitting.parameters import (
     check_parameters,
     check_solver,
 )
-from .fitting.progress import CallbackSupportMixin, announce, with_callbacks
+from .fitting.progress import announce
 from .fitting.resources import fit_resources
 from .fitting.state import whole
 from .machines import KESLER_SOLVERS, MACHINES
 from .training.certificates import claim_less, joint_error
 from .training.decisions import Decision
+from .training.hard_margin import check_hard_margin, finite_C, not_separable
 from .training.problem import Formulation
 from .training.prototypes import PrototypeClassifier
 from .training.record import JOINT, check_joint
@@ -41,7 +43,7 @@ from .training.solve import solve
 CONSTRAINTS = {
     "machine": (Name(tuple(MACHINES)),),
     "loss": (Name(("hinge", "squared_hinge", "logistic")),),
-    "C": (POSITIVE,),
+    "C": PENALTY,
     "nu": (NONE, Number("a number in (0, 1]", above=0.0, most=1.0)),
     "intercept": (Name(("auto", "none", "regularized", "exact")),),
     "priors": (NONE, Array("an array with one number per class")),
@@ -98,7 +100,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         :math:`\ell(z)` is :math:`z_+`, :math:`z_+^2 / 2` or :math:`\ln(1 + e^z)`; the logistic loss has margin 0 in
         the C form. Scatter has all three, kesler and ovr the first two, the others the hinge.
     C : float, default=1.0
-        Weight of the losses against the spread of the prototypes; not used when `nu` is given.
+        Weight of the losses against the spread of the prototypes, infinity for a hard margin; not used with `nu`.
     nu : float in (0, 1], default=None
         The :math:`\nu` form: for the hinge without intercept, at most a share `nu` of the rows lie within the margin,
         and at least a share `nu` are support vectors. With the exact intercept `nu` is at most
@@ -299,19 +301,24 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         announce(given, kernels.kind(self.kernel), n_threads, memory, self.verbose)
         examples = given.examples(kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X))
         kernels.check_values(X, rows, examples.kernel)
-        f = Formulation(machine, self.loss, float(self.C), intercept, self.nu, priors, self.solver)
+        C = finite_C(self.C, X, rows, given.weight, examples.kernel)
+        f = Formulation(machine, self.loss, C, intercept, self.nu, priors, self.solver)
+        strength = f.strength(given.weight, T)
         with Frame(self, begin, given.data) as frame:
             solution = solve(f, examples, frame.limits(n_threads, memory), start, given.plain)
             kernels.check_solution(self.kernel, solution.alpha, solution.intercept)
             self.classes_, self.gamma_, self.shape_fit_ = given.classes, gamma, X.shape
-            self._set_report(solution, given.y, given.weight)
+            self._set_report(solution, given.y, strength)
             self._set_prototypes(X, rows, given.y, solution)
             examples = replace(examples, kernel=f.kernel(examples.kernel))
             if self.status_ != "no_margin" and not solution.centered:
-                claim_less(self, joint_error(self, examples, solution, self._box(given.weight)))
+                claim_less(self, joint_error(self, examples, solution, strength))
             frame.indefinite = kernels.indefinite(X, rows, examples.kernel, zero_sums=intercept == "exact")
             frame.interrupted = solution.signalled
             frame.remark = None if machine.margins else self._overlap(X, rows, given.y)
+            if np.inf == self.C and self.nu is None:
+                slack = self.tol if f.form.ridge else None
+                frame.remark = not_separable(solution.alpha, strength, T, slack) or frame.remark
         return self
 
     def _check(self) -> str:
@@ -323,6 +330,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         check_offered("intercept", intercept, machine.intercepts, self.machine)
         check_offered("solver", self.solver, machine.solvers, self.machine)
         check_solver(self.solver, self.loss, KESLER_SOLVERS.get(self.solver))
+        check_hard_margin(self.C, self.loss)
         for parameter in ("nu", "priors"):
             if getattr(self, parameter) is not None and not getattr(machine, parameter):
                 raise ValueError(
@@ -353,8 +361,9 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         # Scores that sum to zero do so except for rounded coefficients, and far from the origin that is not little.
         return W - W.mean(axis=0) if machine.margins and machine.margins.reference == "mean" else W
 
-    def _set_report(self, solution: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        box = solution.alpha.max(initial=0.0) if self.loss == "squared_hinge" else self._box(weight)
+    def _set_report(self, solution: Any, y: np.ndarray, strength: np.ndarray) -> None:
+        unbounded = self.loss == "squared_hinge" or (np.inf == self.C and self.nu is None)
+        box = solution.alpha.max(initial=0.0) if unbounded else strength
         self.n_support_ = np.bincount(y[solution.alpha > 1e-6 * box], minlength=len(self.classes_)).astype(np.int32)
         self.rho_ = float(solution.rho)
         # "ksk" and "mdm" are solved by their gap.
@@ -366,6 +375,3 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         self.duality_gap_ = float(solution.duality_gap)
         self.kkt_violation_ = float(solution.kkt_violation)
         self.n_kernel_evals_ = int(solution.n_kernel_evals)
-
-    def _box(self, weight: np.ndarray) -> np.ndarray:
-        return weight * (self.C if self.nu is None else len(self.classes_) / (self.nu * weight.sum()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.nda
     """A callable kernel on some rows of A and some of B; its values are checked here, once for all users."""
 
     def call(rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        K = np.ascontiguousarray(kernel(A[rows], B[cols]), dtype=np.float64)
+        K = np.ascontiguousarray(kernel(as_given(A[rows]), as_given(B[cols])), dtype=np.float64)
         if K.shape != (len(rows), len(cols)):
             raise ValueError(
                 f"expected the callable kernel to return an array of shape ({len(rows)}, {len(cols)}), got "
@@ -149,10 +150,16 @@ def blocks(kernel: Callable, A: Any, B: Any, numbered: bool) -> Callable[[np.nda
     return call
 
 
+def as_given(X: Any) -> Any:
+    """Rows as the user has them: things other than numbers are kept in one column of objects."""
+    return X[:, 0] if X.dtype.kind == "O" else X
+
+
 def named(X: Any, i: int, numbered: bool) -> str:
     """A row as a message names it: its first values and, unless it comes from a part of the data, its row number."""
     x = X[[i]].toarray()[0] if sp.issparse(X) else np.asarray(X[i])
-    numbers = ", ".join(f"{value:g}" for value in x[:4]) + (", ..." if len(x) > 4 else "")
+    shown = [f"{value:g}" if isinstance(value, Real) else repr(value)[:40] for value in x[:4]]
+    numbers = ", ".join(shown) + (", ..." if len(x) > 4 else "")
     return f"row {i} ({numbers})" if numbered else f"the row ({numbers})"
 
 
@@ -261,5 +268,10 @@ def is_far(X: Any, rows: np.ndarray) -> bool:
 
 
 def as_data(X: Any) -> Any:
-    """Rows as the core takes them: the array itself, or the parts of a CSR matrix."""
+    """Rows as the core takes them: the array itself, or the parts of a CSR matrix.
+
+    Of things that only a callable kernel can read, it sees how many there are.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        return np.zeros(X.shape)
     return (X.data, X.indices, X.indptr, X.shape[1]) if sp.issparse(X) else X

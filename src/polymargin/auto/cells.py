@@ -93,7 +93,12 @@ def cells_of(table: Any) -> Iterator[Any]:
 
 def typed(cells: Any, name: str) -> Numbers | Words:
     """Cells as numbers, or as words if some are text or the column was declared to hold categories."""
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError(
+            'columns of words and dates need the package pandas: pip install "polymargin[report]"'
+        ) from None
 
     column: Any = cells if isinstance(cells, pd.Series) else pd.Series(cells)
     types = pd.api.types

@@ -9,13 +9,15 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..files.records import NAMES, stored
+from ..fitting.callbacks import CallbackSupportMixin, Parts, with_callbacks
 from ..fitting.checks import check_classes
+from ..fitting.estimator import Estimator
 from ..fitting.hints import SVCHints
 from ..fitting.labels import check_labels
 from ..fitting.parameters import NONE, POSITIVE, RUN, Name, Number, check_parameters
@@ -32,7 +34,7 @@ from .grid import quietly, sample_of
 from .probabilities import fitted, margins, probabilities, unseen
 from .record import AUTO, check_auto
 from .tables import COLUMNS, checked_table, planned
-from .task import MANY_ROWS, REDUCTIONS, Task
+from .task import MANY_ROWS, REDUCTIONS, Task, checked_groups
 from .tuning import LAST_ROWS, PROBE_ROWS, Tuning
 
 REMARKED_ROWS = 2000  # predicted once more, to see which classes never are
@@ -54,7 +56,7 @@ CONSTRAINTS = {
 
 
 @stored(CONSTRAINTS, AUTO, (*NAMES, "peak_memory_", "announced_seconds_"), check_auto)
-class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
+class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     """Support vector machine that needs no settings.
 
     Takes a data frame with numbers, words and gaps, or a matrix. The columns are scaled (both ways of `ColumnEncoder`
@@ -179,6 +181,7 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None) -> AutoSVC:
         """Choose, tune, train and calibrate.
 
@@ -199,29 +202,33 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
         """
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
-        X, y = self._checked(X, y)
+        given, (X, y) = X, self._checked(X, y)
         self.classes_, index = check_classes(y, np.arange(len(y)))
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
-        task = Task(self, X, y, index, self.classes_, deadline, _checked_groups(groups, y))
+        task = Task(self, X, y, index, self.classes_, deadline, checked_groups(groups, y))
         self.explain_choices_, tuning = task.choices, Tuning(task)
-        interrupted = False
+        told, interrupted = Parts(self, dict(X=given, y=y, metadata={})), False
         try:
             tuning.run()
             if self.machine == "auto" and len(y) > MANY_ROWS:
                 Contest(tuning).run()
         except KeyboardInterrupt:
             interrupted = True
-            task.tell(f"Tuning was interrupted: trained on {len(tuning.sample)} rows with the best so far.")
-        rows = self._last_rows(tuning, interrupted)
+        if interrupted or told("tuning"):
+            why = "Tuning was interrupted" if interrupted else "A callback asked to stop"
+            task.tell(f"{why}: trained on {len(tuning.sample)} rows with the best so far.")
+        rows = self._last_rows(tuning, interrupted or told.ended)
         self.encoder_, self.best_params_, self.cv_score_ = tuning.encoder, tuning.params, tuning.score
         self.margins_, self.temperature_, self.evidence_weight_ = np.ones(1), 1.0, 0.0
         Z, labels = tuning.encoded(rows)
         self.machine_ = task.machine(**self.best_params_, y=y, seconds=task.last_seconds(), verbose=self.verbose)
         try:
-            self.machine_.fit(Z, labels)
+            with told.of(self.machine_, "training"):
+                self.machine_.fit(Z, labels)
             self._remark(task, Z, labels)
-            if self.calibrate and not interrupted:
+            if self.calibrate and not (interrupted or told.ended):
                 self._calibrate(tuning)
+                told("calibration")
         except KeyboardInterrupt:
             if not hasattr(self.machine_, "status_"):
                 raise
@@ -238,6 +245,7 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
         if interrupted:
             keep(self)
             raise KeyboardInterrupt
+        told.end()
         return self
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -386,13 +394,3 @@ class AutoSVC(SVCHints, ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:
-    if groups is None:
-        return None
-    found = np.unique(column_or_1d(groups), return_inverse=True)[1]
-    check_consistent_length(found, y)
-    if found.max() < 1:
-        raise ValueError("expected groups to hold at least 2 different values, got 1; leave them out")
-    return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..core_vectors.classifier import CoreVectorSVC
 from ..fitting.progress import say
@@ -97,3 +98,13 @@ class Task:
         if self.name == "landmarks":
             run["random_state"] = asked.random_state
         return machine_named(self.name, C=C, gamma=gamma, kernel=asked.kernel, **run)
+
+
+def checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:
+    if groups is None:
+        return None
+    found = np.unique(column_or_1d(groups), return_inverse=True)[1]
+    check_consistent_length(found, y)
+    if found.max() < 1:
+        raise ValueError("expected groups to hold at least 2 different values, got 1; leave them out")
+    return found

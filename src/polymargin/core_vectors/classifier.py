@@ -12,11 +12,11 @@ from sklearn.utils.metaestimators import available_if
 
 from .. import kernels
 from ..files.records import NAMES, stored
+from ..fitting.callbacks import with_callbacks
 from ..fitting.checks import check_rows, check_sample_weight
 from ..fitting.examples import Examples, training_set
 from ..fitting.frame import Frame
 from ..fitting.labels import check_labels, index_among
-from ..fitting.progress import with_callbacks
 from ..fitting.scales import unit_rows
 from ..fitting.state import keep, whole
 from . import options

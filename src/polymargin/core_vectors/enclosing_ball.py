@@ -8,17 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _core, kernels
 from ..files.kinds import Infinite
 from ..files.records import NAMES, stored
+from ..fitting.callbacks import CallbackSupportMixin, with_callbacks
 from ..fitting.checks import canonical, check_sample_weight
+from ..fitting.estimator import Estimator
 from ..fitting.examples import Examples
 from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import KERNEL, NONE, POSITIVE, RUN, Function, Name, Number, check_parameters
-from ..fitting.progress import CallbackSupportMixin, with_callbacks
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments
 from ..fitting.state import whole
@@ -47,7 +48,7 @@ ADVICE = dict.fromkeys(WHAT_TO_DO, MORE)
 
 
 @stored({**CONSTRAINTS, "C": (POSITIVE, Infinite())}, BALL, NAMES, check_ball)
-class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
+class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
     r"""Smallest ball around the data in the space of a kernel, as an outlier detector.
 
     .. math:: \min_{c, t, \xi}\; t + \tfrac{C}{4} \sum_i \omega_i \xi_i^2, \qquad

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..fitting.callbacks import CALLER, CallbackSupportMixin
 from ..fitting.examples import Examples
 from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import BOOL, KERNEL, NONE, POSITIVE, RUN, Name, Number, check_parameters
-from ..fitting.progress import CALLER, CallbackSupportMixin
 from ..fitting.resources import threads
 from ..fitting.scales import unit_rows
 from ..training.certificates import claim_less, core_error, relative_gap

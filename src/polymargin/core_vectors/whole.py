@@ -15,7 +15,7 @@ from .sources import Arrays
 EXACT = 1e-6  # tolerance of a small problem, in parts of the margin
 FIRST_TOL = 0.1  # of a large one; its gap is far smaller, as most of its variables are within that of their places
 ROUNDING_SHARE = 0.25  # of the tolerance, that rounding of kernel values may take
-MOST_AT_ONCE = 50_000  # of which all may become core vectors unless `max_core` is given: about half a minute on two cores
+MOST_AT_ONCE = 50_000  # of which all may become core vectors unless `max_core` is given: half a minute on two cores
 PAIR_BYTES = 2.0  # half of a matrix in float32
 PAIR_SECONDS = 2e-8  # for each pair of rows, within which such a problem is solved
 

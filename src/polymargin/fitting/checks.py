@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from .labels import check_labels
 
@@ -22,8 +22,11 @@ PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed: bool) -> Any:
     """X as the core reads it: float32 or float64, rows contiguous, or CSR with sorted indices; copied only if needed.
 
-    With `fit`, also y as a 1-D array of labels.
+    With `fit`, also y as a 1-D array of labels. A callable kernel may have rows of any kind: these become one column of
+    objects.
     """
+    if getattr(estimator, "_any_rows", False) and callable(estimator.kernel) and is_list_of_things(X):
+        return checked_things(estimator, X, y, fit)
     if not is_plain(estimator, X, y, fit):
         X, y = converted(estimator, X, y, fit, precomputed)
     if not fit:
@@ -85,6 +88,26 @@ def converted(estimator: Any, X: Any, y: Any, fit: bool, precomputed: bool) -> t
         ) from None
     check_classification_targets(y)
     return X, y
+
+
+def is_list_of_things(X: Any) -> bool:
+    """Whether X is one thing per row that is no number and no row of numbers: text, for example."""
+    if isinstance(X, list | tuple):
+        return bool(X) and isinstance(X[0], str | bytes)
+    return getattr(X, "ndim", 2) == 1 and np.asarray(X).dtype.kind in "OUST"
+
+
+def checked_things(estimator: Any, X: Any, y: Any, fit: bool) -> Any:
+    things = np.empty((len(X), 1), dtype=object)
+    things[:, 0] = list(X)
+    if not fit:
+        return things
+    estimator.n_features_in_ = 1
+    check_labels(y)
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(things, y)
+    check_classification_targets(y)
+    return things, y
 
 
 def canonical(X: Any) -> Any:

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..kernels import indefinite_advice
+from .callbacks import CALLER
 from .limits import Limits, seed_of
-from .progress import CALLER, Progress
+from .progress import Progress
 from .state import keep
 
 # By status, for the warning of a fit that was not solved.

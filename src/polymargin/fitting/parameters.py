@@ -78,6 +78,16 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Infinity:
+    """Infinity, where it has a meaning."""
+
+    expected: str
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, float | np.floating) and value == math.inf
+
+
+@dataclass(frozen=True)
 class Kind:
     """Any instance of some types."""
 
@@ -113,6 +123,7 @@ class Function:
 NONE = Kind("None", (type(None),))
 BOOL = Kind("True or False", (bool, np.bool_))
 POSITIVE = Number("a positive number", above=0.0)
+PENALTY = (POSITIVE, Infinity("infinity for a hard margin"))
 
 KERNEL = {
     "kernel": (Name(KERNELS), Function("a callable k(X, Z) that returns shape (len(X), len(Z))")),

@@ -1,4 +1,4 @@
-"""What a fit says while it runs: an estimate before a long one, then a bar or log lines, and scikit-learn's callbacks.
+"""What a fit says while it runs: an estimate before a long one, then a bar or log lines.
 
 The solver calls a `Progress` about ten times a second with n_iter, violation, seconds and the objectives it knows;
 True asks it to stop. Log lines go to the logger "polymargin" at level INFO; a verbose fit whose logger would swallow
@@ -14,24 +14,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from .callbacks import Parts
 from .resources import gram_bytes
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    CALLER = 4  # the stacklevel of a warning from a whole fit under with_callbacks that names the caller's line
-except ImportError:  # scikit-learn < 1.9 has no callbacks
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        pass
-
-    def with_callbacks(method: Any) -> Any:
-        return method
-
-    CALLER = 3
-
-
-__all__ = ["CALLER", "CallbackSupportMixin", "Progress", "announce", "with_callbacks"]
 
 logger = logging.getLogger("polymargin")
 
@@ -112,12 +96,7 @@ class Progress:
         self.first: float | None = None
         self.last_line, self.done, self.stopped = 0.0, 0.0, False
         self.stop = STOP.get()
-        start = getattr(estimator, "_init_callback_context", None)
-        # The number of steps is not known in advance, hence None.
-        self.context = start(max_subtasks=None) if start else None
-        self.data = data
-        if self.context:
-            self.context.call_on_fit_task_begin(estimator=estimator, **data)
+        self.parts = Parts(estimator, data)
 
     @property
     def wanted(self) -> bool:
@@ -142,7 +121,7 @@ class Progress:
                 if self.stop and self.stop():
                     raise Stopped
                 self.show(event)
-                self.stopped = self.ask()
+                self.stopped = self.parts("steps")
             except BaseException as error:
                 self.error, self.stopped = error, True
         return self.stopped
@@ -166,21 +145,13 @@ class Progress:
             self.done = max(self.done, min(1.0, math.log(self.first / violation) / math.log(self.first / self.tol)))
         return self.done
 
-    def ask(self) -> bool:
-        if self.context is None:
-            return False
-        step = self.context.subcontext(task_name="steps")
-        step.call_on_fit_task_begin(estimator=self.estimator)
-        return step.call_on_fit_task_end(estimator=self.estimator)
-
     def end(self, line: str) -> None:
         """The fit is over and the estimator is fitted."""
         if self.bar and self.estimator.status_ == "solved":
             self.bar.update(self.task, completed=1.0)
         if self.verbose:
             say(line, self.verbose)
-        if self.context:
-            self.context.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes={}, **self.data)
+        self.parts.end()
 
 
 def rich_bar() -> Any:

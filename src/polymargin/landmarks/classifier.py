@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 
 from ..core_vectors.distributed import source_of
 from ..files.records import NAMES, stored
+from ..fitting.callbacks import with_callbacks
 from ..fitting.checks import check_rows, check_sample_weight
-from ..fitting.progress import with_callbacks
 from ..fitting.state import whole
 from .kept import partial_rows
 from .model import CONSTRAINTS, LandmarkModel

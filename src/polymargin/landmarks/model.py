@@ -8,10 +8,10 @@ import numpy as np
 
 from .. import kernels
 from ..core_vectors.sources import Facts, begin_with, checked, is_mapped
+from ..fitting.callbacks import CallbackSupportMixin
 from ..fitting.checks import check_classes, check_rows, class_weights
 from ..fitting.frame import Frame
 from ..fitting.parameters import KERNEL, POSITIVE, RUN, Array, Name, Number, check_offered, check_parameters
-from ..fitting.progress import CallbackSupportMixin
 from ..fitting.resources import budget, threads
 from ..machines import MACHINES
 from ..training.decisions import Decision
@@ -45,6 +45,8 @@ ADVICE = {
 
 class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
     """A machine with the parameters of `LandmarkSVC`."""
+
+    _any_rows = False  # landmarks are chosen by their numbers
 
     def _check(self) -> None:
         check_parameters(self, CONSTRAINTS)

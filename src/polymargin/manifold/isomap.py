@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_rows
+from ..fitting.estimator import Estimator
 from ..fitting.parameters import NONE, POSITIVE, RUN, Array, Name, Number, check_parameters
 from ..fitting.progress import LINES_EVERY, LONG, MULTIPLY_ADDS, duration, say
 from ..fitting.resources import budget, threads
@@ -40,7 +41,7 @@ ALL_PATHS = 4000  # rows up to which n_landmarks="auto" takes all rows
 
 
 @stored(CONSTRAINTS, ISOMAP, (*NAMES, "classes_"), check_isomap)
-class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     r"""Low-dimensional coordinates of labeled rows that keep the lengths of paths between them.
 
     Rows are joined to their nearest neighbors under a dissimilarity that knows the classes ([1]_ eq. 3, its second line

@@ -21,20 +21,22 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
+from ..fitting.callbacks import CallbackSupportMixin, with_callbacks
 from ..fitting.checks import check_rows
 from ..fitting.examples import Examples, training_set
 from ..fitting.frame import Frame
-from ..fitting.parameters import KERNEL, POSITIVE, RUN, Name, check_parameters
-from ..fitting.progress import CallbackSupportMixin, announce, with_callbacks
+from ..fitting.parameters import KERNEL, PENALTY, RUN, Name, check_parameters
+from ..fitting.progress import announce
 from ..fitting.resources import fit_resources, threads
 from ..fitting.state import whole
 from ..machines import LOSSES
 from ..training.certificates import Claim, claim_less, hiding_error, relative_gap
 from ..training.decisions import Decision
 from ..training.expansions import LARGEST_COEF, KernelExpansion
+from ..training.hard_margin import finite_C, not_separable
 from .columns import balance, bounds, solve_columns
 
-CONSTRAINTS = {"C": (POSITIVE,), "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
+CONSTRAINTS = {"C": PENALTY, "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
 LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
 
@@ -90,7 +92,7 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
         announce(given, kernels.kind(self.kernel), n_threads, memory, self.verbose)
         kernel = kernels.Kernel(self.kernel, gamma, self.degree, self.coef0).record(X, X)
         kernels.check_values(X, rows, kernel)
-        form, strength = LOSSES[self.loss], float(self.C) * given.weight
+        form, strength = LOSSES[self.loss], finite_C(self.C, X, rows, given.weight, kernel) * given.weight
         with Frame(self, begin, given.data) as frame:
             center = self._center(X, rows, code, memory)
             if center is not None and start is not None:
@@ -108,6 +110,9 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
             claim_less(self, self._hidden(examples, out, strength))
             frame.indefinite = kernels.indefinite(X, rows, kernel, zero_sums=True)
             frame.interrupted = out["signalled"]
+            if np.inf == self.C:
+                slack, alpha = self.tol if form.ridge else None, np.abs(out["values"])
+                frame.remark = not_separable(alpha, strength[out["indices"]], 1, slack)
             if out["not_begun"]:
                 frame.note = f", and {out['not_begun']:,} of {len(out['bias']):,} machines not started"
         return self
@@ -156,7 +161,7 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     def _set_report(self, out: dict[str, Any], y: np.ndarray, strength: np.ndarray) -> None:
         largest = np.zeros(len(y))
         np.maximum.at(largest, self.dual_coef_.indices, np.abs(self.dual_coef_.data))
-        box = strength if self.loss == "hinge" else largest.max(initial=0.0)
+        box = strength if self.loss == "hinge" and np.isfinite(self.C) else largest.max(initial=0.0)
         counted = np.searchsorted(self.classes_, y[largest > 1e-6 * box])
         self.n_support_ = np.bincount(counted, minlength=len(self.classes_)).astype(np.int32)
         self.status_ = str(out["status"])

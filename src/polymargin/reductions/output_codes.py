@@ -145,7 +145,7 @@ class OutputCodeSVC(CodeClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses against the margin.
+        Weight of the losses against the margin; infinity is the hard margin.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         :math:`\ell(\xi)` is :math:`\xi` or :math:`\xi^2 / 2` (a ridge 1/C on the kernel matrix).
     code : {"dense", "sparse"} or array-like of shape (n_classes, n_columns), default="dense"

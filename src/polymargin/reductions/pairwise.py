@@ -36,7 +36,7 @@ class PairwiseSVC(CodeClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses against the margin.
+        Weight of the losses against the margin; infinity is the hard margin.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         :math:`\ell(\xi)` is :math:`\xi` or :math:`\xi^2 / 2` (a ridge 1/C on the kernel matrix).
     decision : {"max-wins", "dag"}, default="max-wins"

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from ..fitting.callbacks import CallbackSupportMixin, Parts
+from ..fitting.estimator import Estimator
 from ..fitting.resources import budget
 from ..fitting.state import keep
 from ..training.expansions import KernelExpansion
@@ -54,7 +56,7 @@ def requests_weights(steps: Pipeline) -> bool:
     return enabled and bool(steps.get_metadata_routing().consumes("fit", ["sample_weight"]))
 
 
-class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class BestEstimator(CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, Estimator):
     """A search over the parameters of `estimator` whose `fit` leaves `best_params_` and `best_estimator_`."""
 
     def _fit_weights(self, sample_weight: Any) -> dict[str, Any]:
@@ -72,11 +74,12 @@ class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return {"sample_weight": sample_weight}
         return {f"{self.estimator.steps[-1][0]}__sample_weight": sample_weight}
 
-    def _fit_best(self, X: Any, y: Any, fit_weights: dict[str, Any], seconds: float = np.inf) -> None:
+    def _fit_best(self, parts: Parts, fit_weights: dict[str, Any], seconds: float = np.inf) -> bool:
         """Fit `best_estimator_`; a machine of this library within the memory of the search and this many seconds.
 
-        Ctrl-C ends the search here as well, with what it leaves of that fit.
+        Ctrl-C ends the search here as well, with what it leaves of that fit; returns whether it came.
         """
+        interrupted = False
         best = clone(self.estimator).set_params(**self.best_params_)
         machine = last_step(best)
         own = {}
@@ -86,11 +89,12 @@ class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             memory = min(budget(own["memory"]), budget(self.memory))
             machine.set_params(memory=memory, time_limit=None if np.isinf(limit) else limit)
         try:
-            best.fit(X, y, **fit_weights)
+            with parts.of(best, "refit"):
+                best.fit(parts.data["X"], parts.data["y"], **fit_weights)
             if np.isfinite(seconds) and getattr(machine, "status_", "") == "time_limit":
                 self.status_ = "time_limit"
         except KeyboardInterrupt:
-            self.status_ = "interrupted"
+            self.status_, interrupted = "interrupted", True
             try:
                 check_is_fitted(best)
             except NotFittedError:
@@ -98,6 +102,7 @@ class BestEstimator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 raise KeyboardInterrupt from None
         machine.set_params(**own)
         self.best_estimator_ = best
+        return interrupted
 
     def _keep_results(self) -> None:
         """Keep the results of a search that has no model yet, unless there is a former model to go back to."""

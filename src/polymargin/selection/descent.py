@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from ..fitting.callbacks import Parts
 from ..fitting.progress import rich_bar, say
 from .criteria import Criterion
 
@@ -41,12 +42,13 @@ class SearchEnded(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """When a descent ends, the weight of the penalty, and how much it shows."""
+    """When a descent ends, the weight of the penalty, how much it shows, and the callbacks that are `told` of it."""
 
     tol: float
     max_iter: int
     penalty: float = 0.0
     verbose: int = 0
+    told: Parts | None = None
 
 
 class Descent:
@@ -106,6 +108,9 @@ class Descent:
         if f < found.least:
             found.least, found.point, found.value = f, point.copy(), value
         self.show(found.path)
+        if self.rules.told and self.rules.told("evaluation"):
+            found.status = "interrupted"
+            raise SearchEnded
         self.in_iteration += 1
         if self.in_iteration > MAX_LINE_SEARCH + 1:
             found.status = "solved"
@@ -145,6 +150,8 @@ def descend_from(
 
 def starting_points(C: float, gamma: Any, size: int, n: int) -> list[np.ndarray]:
     """ln C and `size` times ln gamma; further ones have larger gammas: with one per feature there are local minima."""
+    if not np.isfinite(C):
+        raise ValueError(f"expected the C of the estimator, where the search begins, to be finite, got {C}")
     gamma = np.maximum(np.broadcast_to(np.asarray(gamma, dtype=np.float64), size), np.finfo(float).tiny)
     start, larger = np.log(np.concatenate([[C], gamma])), np.r_[0.0, np.full(size, np.log(4.0))]
     return [start + k * larger for k in range(n)]

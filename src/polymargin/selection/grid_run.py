@@ -16,6 +16,7 @@ import sklearn
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from ..fitting.callbacks import Parts
 from ..fitting.progress import STOP, Stopped, rich_bar, say
 from ..fitting.resources import budget, threads
 from ..training.expansions import KernelExpansion
@@ -42,12 +43,14 @@ class GridRun:
 
     ``parts`` are pairs (rows, folds): all folds on the same rows, or one fold each on rows transformed for it.
     ``before`` are rows of the table of an earlier run on the same folds; what is finished there is not computed again.
+    Callbacks are ``told`` after every gamma.
     """
 
     def __init__(
-        self, search: Any, y: np.ndarray, weight: np.ndarray, splits: list, begin: float, before: list
+        self, told: Parts, y: np.ndarray, weight: np.ndarray, splits: list, begin: float, before: list
     ) -> None:
-        self.search, self.y, self.weight, self.splits = search, y, weight, splits
+        search = told.estimator
+        self.told, self.search, self.y, self.weight, self.splits = told, search, y, weight, splits
         self.machine = last_step(search.estimator)
         self.n_threads = threads(search.n_jobs)
         self.deadline = begin + (np.inf if search.time_limit is None else search.time_limit)
@@ -166,6 +169,8 @@ class GridRun:
                         self.all_folds(engine, by_code, used, where, Cs, path)
                     rest = [k for k in same if k not in by_code]
                     self.run(lambda k: self.fold(Fold(engine, k, used[k], where[k][1]), Cs, path), rest)  # noqa: B023
+                if not self.stop() and self.told("gamma"):
+                    self.ended.set()
                 self.show(grid[1][j], (part + (done + 1) / len(numbers)) / len(parts))
         return rows
 

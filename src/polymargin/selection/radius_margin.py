@@ -15,6 +15,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..files.records import stored
+from ..fitting.callbacks import CALLER, Parts, with_callbacks
 from ..fitting.checks import check_classes, check_rows, check_sample_weight, class_weights
 from ..fitting.parameters import BOOL, NONE, POSITIVE, RUN, Array, Kind, Name, Number, check_parameters
 from ..fitting.resources import budget, threads
@@ -197,6 +198,7 @@ class RadiusMarginSearch(BestEstimator):
         self.verbose = verbose
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> RadiusMarginSearch:
         """Search, check the best point, and fit the estimator there.
 
@@ -224,7 +226,8 @@ class RadiusMarginSearch(BestEstimator):
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
         # The best estimator needs time as well.
         criterion.deadline = begin + (deadline - begin) * (0.75 if self.refit else 1.0)
-        rules = Rules(self.tol, self.max_iter, self.penalty, self.verbose)
+        told = Parts(self, dict(X=X, y=y, metadata={"sample_weight": sample_weight}))
+        rules = Rules(self.tol, self.max_iter, self.penalty, self.verbose, told)
         found, *self._left = descend_from(criterion, rules=rules, **self._starts(criterion.d, names))
         self.best_params_ = dict(zip(names, criterion.parameters(found.point), strict=True))
         self.best_criterion_, self.status_ = found.value, found.status
@@ -237,10 +240,11 @@ class RadiusMarginSearch(BestEstimator):
         self.ranking_[np.argsort(-self.feature_weights_, kind="stable")] = np.arange(1, criterion.d + 1)
         del criterion  # the memory of its matrices is for the fits that follow
         self.cv_scores_: dict[str, float] = {}
+        interrupted = self.status_ == "interrupted" and not told.ended
         if self.refit:
-            self._fit_best(X, y, fit_weights, max(deadline - time.monotonic(), 0.05))
+            interrupted |= self._fit_best(told, fit_weights, max(deadline - time.monotonic(), 0.05))
         keep(self)
-        if self.status_ == "interrupted":
+        if interrupted:
             raise KeyboardInterrupt
         if self.status_ == "solved" and self.cv is not None:
             given, left = dict(sample_weight=sample_weight, groups=groups), deadline - time.monotonic()
@@ -250,13 +254,13 @@ class RadiusMarginSearch(BestEstimator):
                 self.status_ = "interrupted"
                 raise
         if self.status_ != "solved":
-            advice = WHAT_TO_DO[self.status_]
             warnings.warn(
                 f"RadiusMarginSearch ended with status {self.status_!r} after {self.n_iter_} iterations and "
-                f"{self.n_evaluations_} evaluations: {advice}.",
+                f"{self.n_evaluations_} evaluations: {WHAT_TO_DO[self.status_]}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=CALLER,
             )
+        told.end()
         return self
 
     # --- before the search ---
@@ -320,7 +324,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"The criterion sees {most:,} of {n:,} rows, as many as fit into memory: raise memory, or set "
                 f"max_samples to choose the number yourself.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=CALLER + 2,
             )
         if n <= most:
             return np.arange(n)
@@ -374,7 +378,7 @@ class RadiusMarginSearch(BestEstimator):
                 f"{other} scores {better:.3f}{scarce}; try the other criterion, penalty > 0 for an ellipsoidal "
                 f"kernel, or KernelSearchCV.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=CALLER + 1,
             )
 
     def get_support(self, k: int, indices: bool = False) -> np.ndarray:

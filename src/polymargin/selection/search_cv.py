@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils.validation import check_is_fitted
 
 from ..files.records import stored
+from ..fitting.callbacks import CALLER, Parts, with_callbacks
 from ..fitting.checks import check_classes, check_rows, check_sample_weight
 from ..fitting.parameters import BOOL, NONE, RUN, Array, Function, Kind, Name, Number, check_parameters
 from ..fitting.scales import column_moments
@@ -37,6 +38,9 @@ CONSTRAINTS = {
     "return_train_score": (BOOL,),
     **{name: RUN[name] for name in ("time_limit", "memory", "n_jobs", "warm_start", "verbose")},
 }
+
+
+ENDED = {"time_limit": "reached its time limit", "interrupted": "was ended by a callback"}
 
 
 class OutOfTime(ValueError):
@@ -156,6 +160,7 @@ class KernelSearchCV(BestEstimator):
         self.verbose = verbose
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> KernelSearchCV:
         """Evaluate the grid and fit the best estimator.
 
@@ -194,7 +199,8 @@ class KernelSearchCV(BestEstimator):
         before = []
         if self.warm_start and hasattr(self, "_kept") and self._kept[0] == self._key(Z, labels, weight, splits):
             before = self._kept[1]
-        run = GridRun(self, labels, weight, splits, begin, before)
+        told = Parts(self, dict(X=X, y=y, metadata={"sample_weight": sample_weight}))
+        run = GridRun(told, labels, weight, splits, begin, before)
         if steps:
             given = weight if asked else None
             parts = [(_transformed(steps, X, labels, train, given), [k]) for k, (train, _) in enumerate(splits)]
@@ -211,14 +217,16 @@ class KernelSearchCV(BestEstimator):
             self._keep_results()
             raise KeyboardInterrupt
         self._choose(run)
+        interrupted = self.status_ == "interrupted" and not told.ended
         if self.refit is not False:
             began = time.perf_counter()
-            self._fit_best(X, y, fit_weights)
+            interrupted |= self._fit_best(told, fit_weights)
             self.refit_time_ = time.perf_counter() - began
         keep(self)
-        if self.status_ == "interrupted":
+        if interrupted:
             raise KeyboardInterrupt
         self._warn(run)
+        told.end()
         return self
 
     def _evaluate(self, run: GridRun, parts: list, grid: tuple) -> None:
@@ -241,14 +249,14 @@ class KernelSearchCV(BestEstimator):
                 f"Some fits of KernelSearchCV ended with status {sorted(run.unsolved)[0]!r}: scale the columns of X "
                 f"(StandardScaler), or leave the largest values of C out.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=CALLER + 1,
             )
         if self.status_ != "solved":
             warnings.warn(
-                "KernelSearchCV reached its time limit before all points were evaluated: raise time_limit, use "
+                f"KernelSearchCV {ENDED[self.status_]} before all points were evaluated: raise time_limit, use "
                 'strategy="halving", or continue from here with warm_start=True.',
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=CALLER + 1,
             )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _core, kernels
 from ..files.records import NAMES, stored
 from ..fitting.checks import canonical, check_sample_weight
+from ..fitting.estimator import Estimator
 from ..fitting.parameters import BOOL, NONE, POSITIVE, RUN, Name, Number, check_parameters
 from ..fitting.resources import budget, threads
 from ..fitting.scales import check_squares
@@ -114,7 +115,7 @@ def leave_one_out(X: Any, z: np.ndarray, weight: np.ndarray, n_threads: int) -> 
 
 
 @stored(CONSTRAINTS, GRNN, (*NAMES, "spreads_", "errors_"), check_grnn)
-class GRNNRegressor(RegressorMixin, BaseEstimator):
+class GRNNRegressor(RegressorMixin, Estimator):
     r"""General regression neural network: the kernel-weighted mean of the training targets.
 
     .. math:: z(x) = \frac{\sum_j \omega_j g_j(x) z_j}{\sum_j \omega_j g_j(x)}, \qquad

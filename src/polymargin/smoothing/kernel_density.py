@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..files.records import NAMES, stored
 from ..fitting.checks import check_classes, check_priors, check_rows, check_sample_weight
+from ..fitting.estimator import Estimator
 from ..fitting.parameters import NONE, POSITIVE, Array, Name, check_parameters
 from ..fitting.scales import column_moments
 from ..fitting.state import whole
@@ -26,7 +27,7 @@ VALUES_AT_ONCE = 4_000_000  # kernel values held at once
 
 
 @stored(CONSTRAINTS, DENSITY, NAMES, check_density)
-class KernelDensityNB(ClassifierMixin, BaseEstimator):
+class KernelDensityNB(ClassifierMixin, Estimator):
     r"""Naive Bayes classifier whose densities of single features are sums of Gaussian kernels [1]_.
 
     .. math:: \log p(c \mid x) = \log \pi_c + \sum_j \log \frac{1}{W_c} \sum_{i: y_i = c} \omega_i\,

@@ -8,18 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import kernels
 from ..files.records import NAMES, stored
+from ..fitting.callbacks import CallbackSupportMixin, with_callbacks
 from ..fitting.checks import check_rows, check_sample_weight
+from ..fitting.estimator import Estimator
 from ..fitting.examples import TrainingSet, training_set
 from ..fitting.frame import Frame
 from ..fitting.hints import NoProbabilities
 from ..fitting.limits import Limits
 from ..fitting.parameters import NONE, POSITIVE, RUN, Array, Name, check_parameters
-from ..fitting.progress import CallbackSupportMixin, with_callbacks
 from ..fitting.resources import budget, threads
 from ..fitting.state import whole
 from ..training.decisions import Decision
@@ -40,7 +41,7 @@ CONSTRAINTS = {
 
 
 @stored({**CONSTRAINTS, "joint_map": (NONE,)}, STRUCTURED, NAMES)
-class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Estimator):
     r"""Linear structured support vector machine: a loss of its own for every pair of classes.
 
     With the scores :math:`f_c(x) = \langle w_c, x \rangle + b_c` and the loss :math:`\Delta(y, c)` of predicting c for

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import kernels
 from ..files.model_file import save_model
+from ..fitting.callbacks import CALLER
 from ..fitting.checks import check_rows
+from ..fitting.estimator import Estimator
 from ..fitting.examples import COPIED_ROWS
 from ..fitting.hints import NoProbabilities
-from ..fitting.progress import CALLER
 from ..fitting.scales import column_moments, warn_if_badly_scaled
 from .decisions import Decision
 
@@ -40,8 +41,11 @@ def kernel_rows(model: KernelExpansion, X: Any) -> Any:
     return model._rows(X)
 
 
-class KernelExpansion(NoProbabilities, ClassifierMixin, BaseEstimator):
+class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
     """The parts of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs`, a `fit` and its scores."""
+
+    intercept_: np.ndarray
+    _any_rows = True  # a callable kernel may have rows that are not numbers
 
     @property
     def support_vectors_(self) -> Any:
