@@ -24,7 +24,7 @@ constexpr double kSettled = 0.01;       // of the rows: so few change sides when
 constexpr double kFewSupport = 0.25;    // of the rows: with fewer support vectors, working sets find them sooner
 constexpr double kOpening = 0.3;        // of the time, where it is limited, until the kernel values must be there
 constexpr double kPairSeconds = 3e-9;   // that this takes for each pair of rows, roughly
-constexpr double kBand = 0.1;           // rows that have more than this beyond their margin are left out at first ...
+constexpr double kBand = 0.03;          // rows that have more than this beyond their margin are left out at first ...
 constexpr double kFirstViolation = 1;   // ... until the others violate the conditions by no more than this,
 constexpr double kFirstBand = 0.2;      // and come in then if they have less than this part of it beyond their margin
 constexpr double kNear = 0.4;           // of the tolerance: solved
@@ -82,8 +82,12 @@ class Newton : NewtonPoint {
     for (Index k = 0; k < columns.size; ++k) c[k] = p_.rows[columns[k]];
     K_.block(span(r), span(c), out, ld);
     if (p_.same == 1 && p_.other == 1) return;
-    for (Index k = 0; k < rows.size; ++k)
-      for (Index l = 0; l < columns.size; ++l) out[k * ld + l] *= T(M_(rows[k], columns[l]));
+    std::vector<T> factor(columns.size);
+    for (Index k = 0; k < rows.size; ++k) {
+      if (k == 0 || M_.label(rows[k]) != M_.label(rows[k - 1]))
+        for (Index l = 0; l < columns.size; ++l) factor[l] = T(M_(rows[k], columns[l]));
+      for (Index l = 0; l < columns.size; ++l) out[k * ld + l] *= factor[l];
+    }
   }
   void set_landmark_values(Index from) {
     constexpr Index wide = 512;

@@ -8,7 +8,7 @@ from oracles import rbf
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, load_model, save_model
-from polymargin.core_vectors import forecast, growth, options
+from polymargin.core_vectors import forecast, growth, options, whole
 from polymargin.core_vectors.forecast import Forecast
 
 N = 2000
@@ -61,6 +61,28 @@ def test_overlap_ends_early_with_a_model(small, scheme, tmp_path, seed):
     assert model.score(X, y) > wide.score(X, y) - 0.05
     save_model(model, tmp_path / "m.pm")
     assert load_model(tmp_path / "m.pm").status_ == "large_core"
+
+
+def test_all_at_once_where_no_number_is_given(small, monkeypatch, seed):
+    """More core vectors than the default allows, as memory, time and the number of rows do."""
+    monkeypatch.setattr(options, "MOST_CORE", 400)
+    monkeypatch.setattr(growth, "MANY", 250)
+    X, y = overlapping(seed)
+    model = CoreVectorSVC(C=1.0, gamma=0.3).fit(X, y)
+    assert model.status_ == "solved" and len(model.support_) > 400
+    monkeypatch.setattr(whole, "PAIR_SECONDS", 1.0)
+    for params, rows in ((dict(memory="1MB"), N), (dict(time_limit=1000.0), N), ({}, N - 1)):
+        monkeypatch.setattr(whole, "MOST_ROWS", rows)
+        with pytest.warns(ConvergenceWarning, match="large_core"):
+            CoreVectorSVC(C=1.0, gamma=0.3, **params).fit(X, y)
+
+
+def test_what_will_be_dense_is_solved_at_once(small, monkeypatch, seed):
+    """As soon as it is foretold: no core set comes near the size from which on that is done in any case."""
+    monkeypatch.setattr(growth, "MANY", 600)
+    X, y = overlapping(seed)
+    *grown, last = CoreVectorSVC(C=1.0, gamma=0.3, max_core=N).fit(X, y).core_size_path_
+    assert max(grown) <= 600 < last
 
 
 def test_the_sample_is_certified_on_all_rows(small, seed):

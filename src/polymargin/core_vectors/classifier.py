@@ -84,10 +84,12 @@ class CoreVectorSVC(CoreModel):
     sample_size : int, default=59
         Random rows that are looked at for every eight core vectors before a pass over all rows; the classes take turns.
         None: every round looks at all rows.
-    max_core : int, default=20_000
+    max_core : int, default=None
         Largest number of core vectors; the fit ends with status "max_iter" where it is reached. Where the core set is
         seen to grow far beyond it, as with overlapping classes, the fit ends early with status "large_core": the model
         is that of a random sample of some 4,096 rows (of each pair), and :class:`LandmarkSVC` suits the data better.
+        None is 20,000, but up to 50,000 rows (of a pair) in memory are then solved all at once where memory and time
+        suffice, however many of them become core vectors.
     normalize : bool, default=False
         Scale all rows to unit length first, so that k(x, x) is the same for all rows with "poly" and "sigmoid" kernels.
         It need not be: the certificate holds for every kernel, and for the ball the largest k(x, x) counts.
@@ -171,7 +173,7 @@ class CoreVectorSVC(CoreModel):
         intercept: str = "none",
         scheme: str = "joint",
         sample_size: int | None = 59,
-        max_core: int = 20_000,
+        max_core: int | None = None,
         normalize: bool = False,
         kernel: str | Callable = "rbf",
         gamma: Any = "scale",

@@ -39,7 +39,7 @@ class Forecast:
         slope = np.log(V / max(outside, 1.0)) / np.log(core / m)
         self.ends.append(core * max(outside / core, 1.0) ** (1 / (1 + max(slope, 0.0))))
 
-    def hopeless(self, most: int) -> bool:
-        """Whether the core set will not stay below `most`, by the last two looks at it."""
+    def hopeless(self, most: int, beyond: float = BEYOND) -> bool:
+        """Whether the core set will not stay below `beyond` times `most`, by the last two looks at it."""
         core = self.seen[-1][0] if self.seen else 0
-        return core >= min(ENOUGH, most) and len(self.ends) > 1 and min(self.ends[-2:]) > BEYOND * most
+        return core >= min(ENOUGH, most) and len(self.ends) > 1 and min(self.ends[-2:]) > beyond * most

@@ -85,6 +85,11 @@ class Growth:
     def n(self) -> int:
         return int(self.counts.sum())
 
+    @property
+    def dense(self) -> int:
+        """Core vectors beyond which all rows at once are solved sooner."""
+        return max(int(DENSE * self.n), MANY)
+
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows) -> Growth:
         self.working, self.alpha = start, alpha
         tol, finer = max(0.4 * self.limits.tol, 0.05), 1.0
@@ -210,7 +215,7 @@ class Growth:
         if out["status"] not in ("solved", "stalled"):
             raise Ended(out["status"])
         self.tell()
-        if self.may_be_whole and len(used) > max(DENSE * self.n, MANY):
+        if self.may_be_whole and len(used) > self.dense:
             raise Ended("dense")
 
     def violation(self, tol: float) -> tuple[float, bool]:
@@ -268,6 +273,8 @@ class Growth:
     def foresee(self, outside: float) -> None:
         """End where the core set will not stay small, of which so many rows outside tell."""
         self.forecast.see(len(self.model.alpha), outside)
+        if self.may_be_whole and self.forecast.hopeless(self.dense, beyond=1.0):
+            raise Ended("dense")
         looked_for = self.limits.epsilon is None and not self.form.ball  # the ball test keeps core sets small
         if looked_for and self.n > self.limits.max_core and self.forecast.hopeless(self.limits.max_core):
             self.tell()

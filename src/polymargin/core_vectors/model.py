@@ -34,7 +34,7 @@ CONSTRAINTS = {
     "intercept": (Name(("none", "regularized")),),
     "scheme": (Name(("joint", "pairwise")),),
     "sample_size": (NONE, Number("a positive integer", least=1, integer=True)),
-    "max_core": (Number("a positive integer", least=1, integer=True),),
+    "max_core": (NONE, Number("a positive integer", least=1, integer=True)),
     "normalize": (BOOL,),
     **KERNEL,
     **RUN,

@@ -16,6 +16,9 @@ EXACT = 1e-6  # tolerance of a small problem, in parts of the margin
 FIRST = 0.1  # of a large one; its gap is far smaller, as most of its variables are within that of their places
 ROUNDING = 0.25  # of the tolerance, that rounding of kernel values may take
 FINEST = 1e-13
+MOST_ROWS = 50_000  # of which all may become core vectors unless `max_core` is given: about half a minute on two cores
+PAIR_BYTES = 2.0  # half of a matrix in float32
+PAIR_SECONDS = 2e-8  # for each pair of rows, within which such a problem is solved
 
 
 def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None = None) -> Growth:
@@ -27,9 +30,20 @@ def learn(form: Form, e: Examples, limits: CoreLimits, alpha: np.ndarray | None 
         return small(form, e, limits, alpha)
     used = e.X if len(e) == e.X.shape[0] else e.X[e.rows]
     source = Arrays(used, e.y, None if np.all(e.weight == 1) else e.weight)
-    may_be_whole = limits.epsilon is None and limits.max_core >= len(e) and has_free_scale(form)
+    may_be_whole = (
+        limits.epsilon is None and has_free_scale(form) and (limits.max_core >= len(e) or bearable(limits, len(e)))
+    )
     fit = grow(source, form, np.bincount(e.y, minlength=form.n_classes), limits, alpha, may_be_whole)
     return solve_whole(fit, e, alpha, FIRST) if fit.status == "dense" else fit
+
+
+def bearable(limits: CoreLimits, n: int) -> bool:
+    """Whether n rows at once may be solved although more than `max_core` of them may be core vectors.
+
+    Where they overlap, the machine of a sample is a worse one, and is not much sooner had.
+    """
+    fits = PAIR_BYTES * n**2 <= limits.memory and PAIR_SECONDS * n**2 <= limits.left()
+    return not limits.bounded and n <= MOST_ROWS and fits
 
 
 def has_free_scale(form: Form) -> bool:
