@@ -31,6 +31,7 @@ constexpr double kNear = 0.4;           // of the tolerance: solved
 constexpr double kClose = 5;            // times the tolerance: from here on changes are small, and so are their errors
 constexpr double kForcing = 0.1;        // of the violation, that conjugate gradients leave
 constexpr double kLeastForcing = 1e-3;  // if that does not descend either, it is left to the engine
+constexpr double kPatience = 1e11;      // multiply-adds for values that memory has no room for, in a product: seconds
 constexpr int kMostSteps = 40;
 constexpr Index kMostProducts = 400;
 constexpr int kGrowths = 4;  // times that rows left out may come in
@@ -174,7 +175,7 @@ class Newton : NewtonPoint {
         [this](Index row, Index n_rows, Index col, Index n_cols, T* out, Index ld) {
           values(span(at_).sub(row, row + n_rows), span(at_).sub(col, col + n_cols), out, ld);
         },
-        team_);
+        room(), team_);
     const Clock::time_point before = Clock::now();
     if (!gram_->grow(size(), [this] { return late(); })) return false;
     // The scores of all rows at the end take about as long again, by the number of values.
@@ -184,7 +185,12 @@ class Newton : NewtonPoint {
     violation_ = kFirstViolation;
     return true;
   }
-  bool fits(Index size) const { return PackedGram<T>::bytes(size) + LandmarkModel<T>::bytes(m_, n_) <= set_.memory; }
+  double room() const { return set_.memory - LandmarkModel<T>::bytes(m_, n_); }
+  // Without a time limit some of the values may be computed in each product.
+  bool fits(Index size) const {
+    const double beyond = PackedGram<T>::bytes(size) - room();
+    return beyond <= 0 || (beyond / sizeof(T) * K_.cost() < kPatience && std::isinf(set_.time_limit));
+  }
 
   void product(const std::vector<double>& x, std::vector<double>& y, bool exact = false) {
     y.resize(size());

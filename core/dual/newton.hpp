@@ -5,9 +5,9 @@
 //   s_i = g_i - f_i + level  where that has the sign of the variable, else 0         f = (Q - R) a
 //
 // so that on the rows S that lack something it is one linear system. Each step solves it by conjugate gradients on kernel
-// values that are held, preconditioned by landmarks (landmark_model.hpp), and goes to the minimum of the primal along the line to
-// the solution; then S is looked at again. Working sets take a round for every few hundred variables instead. What is
-// found is a start for the engine, with its scores: the engine finishes and certifies it.
+// values that are held as far as memory goes, preconditioned by landmarks (landmark_model.hpp), and goes to the minimum of the
+// primal along the line to the solution; then S is looked at again. Working sets take a round for every few hundred variables
+// instead. What is found is a start for the engine, with its scores: the engine finishes and certifies it.
 #pragma once
 #include <memory>
 #include <vector>

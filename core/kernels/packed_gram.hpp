@@ -1,4 +1,5 @@
-// A symmetric matrix of kernel values, one half of it, in square tiles: products read every value once. Rows may be added.
+// A symmetric matrix of kernel values, one half of it, in square tiles: products need every value once. Rows may be added. Tiles
+// that memory has no room for are computed in each product: a value is then two or three times as dear as one that is read.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,8 @@ class PackedGram {
     return 0.5 * tiles * (tiles + 1) * double(kTile * kTile) * sizeof(T);
   }
 
-  PackedGram(Values values, Team& team) : values_(std::move(values)), team_(team) {}
+  // At most `room` bytes are held.
+  PackedGram(Values values, double room, Team& team) : values_(std::move(values)), room_(room), team_(team) {}
 
   Index size() const { return n_; }
 
@@ -34,7 +36,8 @@ class PackedGram {
     const Index first = first_tile(n_ / kTile), last = first_tile((n + kTile - 1) / kTile);
     const Index before = std::exchange(n_, n);
     for (Index i = static_cast<Index>(tiles_.size()); i * kTile < n; ++i)
-      tiles_.push_back(pages<T>(static_cast<std::size_t>((i + 1) * kTile * kTile)));
+      tiles_.push_back(bytes((i + 1) * kTile) <= room_ ? pages<T>(static_cast<std::size_t>((i + 1) * kTile * kTile))
+                                                       : Pages<T>());
     for (Index from = first; from < last; from += few) {
       if (stop()) {
         n_ = before;
@@ -52,8 +55,9 @@ class PackedGram {
     const std::vector<T> narrow(x, x + n_);
     team_.run(kParts, [&](Index part) {
       double* sum = sums_.data() + part * n_;
+      std::vector<T> spare;
       for (Index t = part * n_tiles / kParts; t < (part + 1) * n_tiles / kParts; ++t)
-        exact ? add_exactly(t, x, sum) : add(t, narrow.data(), sum);
+        exact ? add_exactly(t, x, sum, spare) : add(t, narrow.data(), sum, spare);
     });
     std::copy(sums_.begin(), sums_.begin() + n_, y);
     for (Index part = 1; part < kParts; ++part) steps<double>().axpy(1, sums_.data() + part * n_, y, n_);
@@ -71,33 +75,42 @@ class PackedGram {
     return {i, t - first_tile(i)};
   }
   Index height(Index i) const { return std::min(kTile, n_ - i * kTile); }
-  T* tile(Index i, Index j) { return tiles_[i].get() + j * kTile * kTile; }
+  T* held(Index i, Index j) { return tiles_[i].get() + j * kTile * kTile; }
+  void compute(Index i, Index j, T* out) { values_(i * kTile, height(i), j * kTile, height(j), out, kTile); }
   void fill(Index t) {
     const auto [i, j] = place(t);
-    values_(i * kTile, height(i), j * kTile, height(j), tile(i, j), kTile);
+    if (tiles_[i]) compute(i, j, held(i, j));
+  }
+  const T* tile(Index i, Index j, std::vector<T>& spare) {
+    if (tiles_[i]) return held(i, j);
+    spare.resize(kTile * kTile);
+    compute(i, j, spare.data());
+    return spare.data();
   }
 
-  void add(Index t, const T* x, double* sum) {
+  void add(Index t, const T* x, double* sum, std::vector<T>& spare) {
     const auto [i, j] = place(t);
     double none[kTile] = {};
     T down[kTile] = {};
-    steps<T>().both_ways(tile(i, j), kTile, height(i), height(j), x + i * kTile, x + j * kTile,
+    steps<T>().both_ways(tile(i, j, spare), kTile, height(i), height(j), x + i * kTile, x + j * kTile,
                          i == j ? none : sum + i * kTile, down);
     for (Index k = 0; k < height(j); ++k) sum[j * kTile + k] += down[k];
   }
-  void add_exactly(Index t, const double* x, double* sum) {
+  void add_exactly(Index t, const double* x, double* sum, std::vector<T>& spare) {
     const auto [i, j] = place(t);
-    steps<T>().add_dots(tile(i, j), kTile, height(i), height(j), x + j * kTile, sum + i * kTile);
+    const T* values = tile(i, j, spare);
+    steps<T>().add_dots(values, kTile, height(i), height(j), x + j * kTile, sum + i * kTile);
     if (i == j) return;
     const T* rows[kTile];
-    for (Index r = 0; r < height(i); ++r) rows[r] = tile(i, j) + r * kTile;
+    for (Index r = 0; r < height(i); ++r) rows[r] = values + r * kTile;
     steps<T>().add_rows(rows, x + i * kTile, height(i), 0, height(j), sum + j * kTile);
   }
 
   Values values_;
+  const double room_;
   Team& team_;
   Index n_ = 0;
-  std::vector<Pages<T>> tiles_;  // of each row of tiles
+  std::vector<Pages<T>> tiles_;  // of each row of tiles; null: not held
   std::vector<double> sums_;
 };
 

@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from polymargin import JointSVC, PairwiseSVC
 
 ROWS = 6_500  # a few more than the size from which on it is used
-LITTLE = "40MB"  # no room for the kernel values of all support vectors: working sets alone
+LITTLE = "40MB"  # no room for the kernel values of all support vectors ...
+ALONE = dict(memory=LITTLE, time_limit=1e6)  # ... nor time to compute them again and again: working sets alone
 PRODUCTS = 450  # at most, where one product with the kernel matrix is a step; pair steps are thousands
 
 
@@ -42,7 +43,7 @@ def hard(overlapping):
 
 def compared(build, X, y, tol=1e-5, **fit):
     newton = build(tol=tol).fit(X, y, **fit)
-    engine = build(tol=tol, memory=LITTLE).fit(X, y, **fit)
+    engine = build(tol=tol, **ALONE).fit(X, y, **fit)
     assert newton.n_iter_ < PRODUCTS < engine.n_iter_  # each went its own way
     for model in (newton, engine):
         assert model.status_ == "solved"
@@ -63,6 +64,15 @@ def test_equals_working_sets(overlapping, build, dtype):
 @pytest.mark.parametrize("build, C", [(pairs, 0.01), (scatter, 1.0)])
 def test_any_C(overlapping, build, C):
     compared(lambda **options: build(C, **options), *overlapping)
+
+
+@pytest.mark.parametrize("build, memory", [(pairs, LITTLE), (scatter, "25MB")])
+def test_values_that_are_not_held_are_the_same(overlapping, build, memory):
+    X, y = overlapping
+    X = X.astype(np.float32)
+    held, computed = build().fit(X, y), build(memory=memory).fit(X, y)
+    assert held.n_iter_ == computed.n_iter_ < PRODUCTS
+    np.testing.assert_array_equal(held.dual_coef_.toarray(), computed.dual_coef_.toarray())
 
 
 def test_large_C(hard):
