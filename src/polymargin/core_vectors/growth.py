@@ -26,7 +26,7 @@ from .. import kernels
 from ..fitting.progress import duration
 from ..training.certificates import relative_gap
 from ..training.runs import FEW
-from .forecast import Forecast
+from .forecast import FORETOLD, Forecast, dense
 from .options import CoreLimits
 from .search import Draw, Form, Found, Model, Rows, Search, Source, by_class, draw, joined
 from .sources import Arrays
@@ -36,8 +36,6 @@ LEAST = 1e-9  # square radius of a ball, in parts of k(x, x), below which it is 
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PATIENCE = 2.0  # seconds that a pass may take after an interruption
-DENSE, MANY = 1 / 4, 1000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
-FORETOLD = 2.4  # times as many must be foretold for it: of five overlapping classes 9,500 were, and 3,600 came
 FINER = 3  # passes at most that measure P of the last model exactly
 SAMPLE = 4096  # rows that speak for all where the core set would become too large
 GRACE = 0.5  # and beyond the time limit, if it is the first one
@@ -85,11 +83,6 @@ class Growth:
     @property
     def n(self) -> int:
         return int(self.counts.sum())
-
-    @property
-    def dense(self) -> int:
-        """Core vectors beyond which all rows at once are solved sooner."""
-        return max(int(DENSE * self.n), MANY)
 
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows) -> Growth:
         self.working, self.alpha = start, alpha
@@ -216,7 +209,7 @@ class Growth:
         if out["status"] not in ("solved", "stalled"):
             raise Ended(out["status"])
         self.tell()
-        if self.may_be_whole and len(used) > self.dense:
+        if self.may_be_whole and len(used) > dense(self.n):
             raise Ended("dense")
 
     def violation(self, tol: float) -> tuple[float, bool]:
@@ -274,7 +267,7 @@ class Growth:
     def foresee(self, outside: float) -> None:
         """End where the core set will not stay small, of which so many rows outside tell."""
         self.forecast.see(len(self.model.alpha), outside)
-        if self.may_be_whole and self.forecast.hopeless(self.dense, FORETOLD):
+        if self.may_be_whole and self.forecast.hopeless(dense(self.n), FORETOLD):
             raise Ended("dense")
         looked_for = self.limits.epsilon is None and not self.form.ball  # the ball test keeps core sets small
         if looked_for and self.n > self.limits.max_core and self.forecast.hopeless(self.limits.max_core):
