@@ -66,7 +66,7 @@ def test_overlap_ends_early_with_a_model(small, scheme, tmp_path, seed):
 def test_all_at_once_where_no_number_is_given(small, monkeypatch, seed):
     """More core vectors than the default allows, as memory, time and the number of rows do."""
     monkeypatch.setattr(options, "MOST_CORE", 400)
-    monkeypatch.setattr(growth, "MANY", 250)
+    monkeypatch.setattr(forecast, "MANY", 250)
     X, y = overlapping(seed)
     model = CoreVectorSVC(C=1.0, gamma=0.3).fit(X, y)
     assert model.status_ == "solved" and len(model.support_) > 400
@@ -79,7 +79,7 @@ def test_all_at_once_where_no_number_is_given(small, monkeypatch, seed):
 
 def test_what_will_be_dense_is_solved_at_once(small, monkeypatch, seed):
     """As soon as it is foretold: no core set comes near the size from which on that is done in any case."""
-    monkeypatch.setattr(growth, "MANY", 600)
+    monkeypatch.setattr(forecast, "MANY", 600)
     X, y = overlapping(seed)
     *grown, last = CoreVectorSVC(C=1.0, gamma=0.3, max_core=N).fit(X, y).core_size_path_
     assert max(grown) <= 600 < last

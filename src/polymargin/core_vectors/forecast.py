@@ -16,6 +16,13 @@ import numpy as np
 ENOUGH = 1024  # core vectors before which nothing is forecast: the slope may still become steeper
 APART = 1.5  # at least, between core sizes that tell a slope
 BEYOND = 1.5  # times the largest core: an end that is certainly out of reach
+DENSE, MANY = 1 / 4, 1000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
+FORETOLD = 2.4  # times as many must be foretold for it: of five overlapping classes 9,500 were, and 3,600 came
+
+
+def dense(n: int) -> int:
+    """Core vectors of n rows beyond which all rows at once are solved sooner."""
+    return max(int(DENSE * n), MANY)
 
 
 @dataclass

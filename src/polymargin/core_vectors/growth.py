@@ -27,7 +27,7 @@ from ..fitting.limits import Ended
 from ..fitting.progress import duration
 from ..training.certificates import relative_gap
 from ..training.runs import FLOAT64_ROWS
-from .forecast import Forecast
+from .forecast import FORETOLD, Forecast, dense
 from .options import CoreLimits
 from .search import Draw, Form, Found, Model, Rows, Search, Source, by_class, draw, joined
 from .sources import Arrays
@@ -37,7 +37,6 @@ LEAST_RADIUS = 1e-9  # square radius of a ball, in parts of k(x, x), below which
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PASS_SECONDS = 2.0  # seconds that a pass may take after an interruption
-DENSE, MANY = 1 / 8, 2000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
 FINER = 3  # passes at most that measure P of the last model exactly
 SAMPLED_ROWS = 4096  # rows that speak for all where the core set would become too large
 GRACE = 0.5  # and beyond the time limit, if it is the first one
@@ -81,11 +80,6 @@ class Growth:
     @property
     def n(self) -> int:
         return int(self.counts.sum())
-
-    @property
-    def dense(self) -> int:
-        """Core vectors beyond which all rows at once are solved sooner."""
-        return max(int(DENSE * self.n), MANY)
 
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows) -> Growth:
         self.working, self.alpha = start, alpha
@@ -212,7 +206,7 @@ class Growth:
         if out["status"] not in ("solved", "stalled"):
             raise Ended(out["status"])
         self.tell()
-        if self.may_be_whole and len(used) > self.dense:
+        if self.may_be_whole and len(used) > dense(self.n):
             raise Ended("dense")
 
     def violation(self, tol: float) -> tuple[float, bool]:
@@ -270,7 +264,7 @@ class Growth:
     def foresee(self, outside: float) -> None:
         """End where the core set will not stay small, as the number of rows outside tells."""
         self.forecast.see(len(self.model.alpha), outside)
-        if self.may_be_whole and self.forecast.hopeless(self.dense, beyond=1.0):
+        if self.may_be_whole and self.forecast.hopeless(dense(self.n), FORETOLD):
             raise Ended("dense")
         looked_for = self.limits.epsilon is None and not self.form.ball  # the ball test keeps core sets small
         if looked_for and self.n > self.limits.max_core and self.forecast.hopeless(self.limits.max_core):
