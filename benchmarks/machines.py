@@ -92,7 +92,10 @@ def print_tables(console, rows):
     names = list(dict.fromkeys(r["dataset"] for r in rows))
     by = {(r["dataset"], r["machine"]): r for r in rows}
     accuracy = Table(title="accuracy on the test rows, %", title_justify="left")
-    times = Table(title=f"processor seconds of training, multiples of {PEER}'s; + was stopped before the end", title_justify="left")
+    times = Table(
+        title=f"processor seconds of training, multiples of {PEER}'s; + was stopped before the end",
+        title_justify="left",
+    )
     for table, last in ((accuracy, "mean"), (times, "median")):
         for column in ("machine", *names, last):
             table.add_column(column, justify="left" if column == "machine" else "right")
