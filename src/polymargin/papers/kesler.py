@@ -124,7 +124,10 @@ EXHIBITS = (
             "paper. Only the ratios are compared, to one-vs-rest, which has gained most since: LIBSVM's way of "
             "choosing pairs (2005) and kernel values that all classes share came after the paper. On glass and "
             "thyroid the paper's one-vs-rest takes longer than the Kesler machine, ours a small part of its time: a "
-            "fit takes milliseconds, and the Kesler machine has T - 1 variables per row in one problem.",
+            "fit takes milliseconds, and the Kesler machine has T - 1 variables per row in one problem. In processor "
+            "seconds of one thread (AVX2, 2026-11-17, parameters of the reduced grid): one-vs-rest 1.6 ms on glass and "
+            "1.2 on thyroid, linear cost 5.1 and 1.3, quadratic cost 5.6 and 1.4; six rows take 0.5, so no fit of 190 "
+            "rows can take the printed 0.0972 of 1.6.",
         ),
     ),
     Exhibit(
