@@ -43,6 +43,8 @@ def kernel_rows(model: KernelExpansion, X: Any) -> Any:
 class KernelExpansion(NoProbabilities, ClassifierMixin, BaseEstimator):
     """The parts of a fitted machine; a subclass has a kernel's parameters, `tol`, `n_jobs`, a `fit` and its scores."""
 
+    intercept_: np.ndarray
+
     @property
     def support_vectors_(self) -> Any:
         """The support vectors, shape (n_SV, n_features); empty for a precomputed kernel."""
