@@ -13,6 +13,7 @@ from polymargin import JointSVC, save_model
 interrupts = pytest.importorskip("campaigns.interrupts")
 kills = pytest.importorskip("campaigns.kills")
 mutants = pytest.importorskip("campaigns.mutants")
+core_mutants = pytest.importorskip("campaigns.core_mutants")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the worker bounds its memory as Linux does")
 
 
@@ -80,3 +81,14 @@ def test_mutants_are_programs_that_differ(tmp_path):
     for text in texts:
         compile(text, "mutant", "exec")
         assert "Says." in text and "b=1" in text  # documentation and signatures are left alone
+
+
+def test_mutants_of_the_core_change_one_line_of_code():
+    lines = ["#include <a> // 1 < 2", "  // a < b", "  if (a < b && c) return 1;  // so > much", "  x += y;", "}"]
+    found = core_mutants.mutants("\n".join(lines))
+    assert {k for k, _, _ in found} == {3, 4} and len({text for _, _, text in found}) == len(found) == 6
+    for k, told, text in found:
+        changed = text.split("\n")
+        assert changed[: k - 1] == lines[: k - 1] and changed[k:] == lines[k:] and changed[k - 1] != lines[k - 1]
+        assert k == 4 or changed[2].endswith("// so > much"), told
+    assert any(text.split("\n")[3] == "" for _, _, text in found)

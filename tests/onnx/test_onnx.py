@@ -26,9 +26,10 @@ from polymargin import (
     PairwiseSVC,
     StructuredSVC,
     SupervisedIsomap,
+    kernels,
 )
 from polymargin.machines import MACHINES
-from polymargin.onnx import register, to_onnx
+from polymargin.onnx import operators, register, to_onnx
 
 pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -88,6 +89,10 @@ def check(model, rows, double, tol=None):
     clear = S[:, -1] - S[:, -2] > 1e-4  # of nearly equal scores either may win in float32
     assert clear.mean() > 0.9
     assert_array_equal(label[clear], model.predict(rows)[clear])
+
+
+def test_every_kernel_has_operators():
+    assert {*operators.OPERATORS, "linear"} == {*kernels.KERNELS}
 
 
 @ignores

@@ -127,7 +127,7 @@ def kernel_scores(graph: Graph, machine: Any, x: str) -> str:
         raise ValueError(
             "to_onnx: expected a kernel by name, got a callable; a Python function has no graph of operators"
         )
-    K, B = KERNELS[machine.kernel](graph, machine, x), graph.constant(dense(machine.dual_coef_).T)
+    K, B = OPERATORS[machine.kernel](graph, machine, x), graph.constant(dense(machine.dual_coef_).T)
     return graph.op("Add", graph.op("MatMul", K, B), graph.constant(machine.intercept_))
 
 
@@ -169,7 +169,7 @@ def poly(graph: Graph, machine: Any, x: str) -> str:
 
 
 # k(x, z) for all support vectors z, (n, n_SV).
-KERNELS: dict[str, Callable[[Graph, Any, str], str]] = {
+OPERATORS: dict[str, Callable[[Graph, Any, str], str]] = {
     "precomputed": precomputed,
     "rbf": rbf,
     "laplacian": laplacian,

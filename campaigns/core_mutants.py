@@ -1,0 +1,112 @@
+"""Mutation testing of the compiled core: one line of it is broken at a time, and the nearest tests must notice.
+
+    python -m campaigns.core_mutants 10 [--seed 1] [--files dual/levels.hpp margins]
+
+Comparisons, signs, numbers and conditions are changed and statements deleted, in a copy of the sources that is built
+anew for each; with ccache (CMAKE_CXX_COMPILER_LAUNCHER=ccache) a build takes seconds. What does not compile is not
+counted. A mutant that no test notices has survived: it is printed with its line. Some only change the speed.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+HOME = Path(__file__).parents[1]
+SECONDS = 600  # for the tests of one mutant: who runs on has been noticed
+# Files of the core, and the tests that are nearest to them, quickest first.
+NEAREST = {
+    "dual/newton": "core/test_newton.py core/test_engine.py",
+    "dual/landmark_model": "core/test_newton.py core/test_engine.py",
+    "dual/": "core/test_faces.py core/test_engine.py core/test_shared_rows.py training/test_certificates.py "
+    "training/test_scatter.py",
+    "margins/kesler": "training/test_kesler_solvers.py",
+    "margins/linear": "training/test_linear.py structured/test_structured.py",
+    "margins/": "core/test_faces.py core/test_engine.py training/test_certificates.py training/test_machines.py",
+}
+CHANGES = [
+    (r"(?<= )<(?= )", "<="), (r"(?<= )<=(?= )", "<"), (r"(?<= )>(?= )", ">="), (r"(?<= )>=(?= )", ">"),
+    (r"(?<= )==(?= )", "!="), (r"(?<= )!=(?= )", "=="), (r"(?<= )&&(?= )", "||"), (r"(?<= )\|\|(?= )", "&&"),
+    (r"(?<= )\+(?= )", "-"), (r"(?<= )-(?= )", "+"), (r"(?<= )\*(?= )", "/"), (r"(?<= )\+=(?= )", "-="),
+    (r"std::max", "std::min"), (r"std::min", "std::max"), (r"\btrue\b", "false"), (r"\bfalse\b", "true"),
+    (r"\b0\.5\b", "0.6"), (r"\b1\b(?!\.)", "2"), (r"\bif \((?!constexpr)", "if (!"),
+]  # fmt: skip
+
+
+def code(line: str) -> str:
+    """A line without its comment; nothing of preprocessor lines, constants' types and templates."""
+    text = line.split("//")[0]
+    return "" if re.match(r"\s*(#|template|using|struct|class|static_assert)", text) else text
+
+
+def mutants(text: str) -> list[tuple[int, str, str]]:
+    """(line, what it was and is, the whole file) for every mutant of a file."""
+    lines, found = text.split("\n"), []
+    for k, line in enumerate(lines):
+        body = code(line)
+        others = [body[: m.start()] + new + body[m.end() :] for old, new in CHANGES for m in re.finditer(old, body)]
+        if re.fullmatch(r"\s+[\w.\[\]>-]+ [-+*]?= .*;\s*|\s+\w+\(.*\);\s*", body):
+            others.append("")
+        for other in dict.fromkeys(others):
+            changed = "\n".join([*lines[:k], other + line[len(body) :], *lines[k + 1 :]])
+            found.append((k + 1, f"{body.strip()[:100]}  ->  {other.strip()[:100] or 'nothing'}", changed))
+    return found
+
+
+def built(folder: Path) -> bool:
+    """Whether the copy in a folder compiles; the package is then in its `site`."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--upgrade"]
+    command += ["--target", str(folder / "site"), "-C", f"build-dir={folder / 'build'}", str(folder)]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def noticed(folder: Path, tests: list[str]) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+    path = {**os.environ, "PYTHONPATH": str(folder / "site")}
+    try:
+        return subprocess.run(command, env=path, cwd=HOME, capture_output=True, timeout=SECONDS).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("number", type=int, help="of mutants")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--files", nargs="+", default=["dual", "margins"], help="files or folders of the core")
+    given = parser.parse_args()
+    core, every = HOME / "core", []
+    for name in given.files:
+        for path in sorted((core / name).glob("*.?pp")) if (core / name).is_dir() else [core / name]:
+            every += [(path.relative_to(core), *mutant) for mutant in mutants(path.read_text())]
+    chosen = (every[k] for k in np.random.default_rng(given.seed).permutation(len(every)))
+    tried = survivors = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for part in ("core", "src"):
+            shutil.copytree(HOME / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        for part in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(HOME / part, folder / part)
+        for name, line, told, text in chosen:
+            if tried == given.number:
+                break
+            (folder / "core" / name).write_text(text)
+            nearest = next(tests for start, tests in NEAREST.items() if str(name).startswith(start))
+            if built(folder):
+                tried += 1
+                if not noticed(folder, [f"tests/{test}" for test in nearest.split()]):
+                    survivors += 1
+                    print(f"survived: {name}:{line}: {told}", flush=True)
+            shutil.copy(core / name, folder / "core" / name)
+    print(f"{tried} mutants of {len(every):,}, {survivors} survived")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
