@@ -18,15 +18,14 @@ SETS = {"iris": load_iris, "wine": load_wine, "digits": load_digits, "cancer": l
 POINT = 0.01
 
 
-def accuracy(estimator, name, kernel="rbf"):
+def accuracy(estimator, name):
     """Mean over 10 folds of the scaled set; of the digits 600 rows, which have fewer constant columns than all."""
     X, y = SETS[name](return_X_y=True)
     X, y = X[:600], y[:600]
-    folds = StratifiedKFold(10, shuffle=True, random_state=0)
     estimator = estimator if isinstance(estimator, AutoSVC) else make_pipeline(StandardScaler(), estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # AutoSVC says when a class is rare
-        return cross_val_score(estimator, X, y, cv=folds).mean()
+        return cross_val_score(estimator, X, y, cv=StratifiedKFold(10, shuffle=True, random_state=0)).mean()
 
 
 @pytest.mark.parametrize("name", SETS)

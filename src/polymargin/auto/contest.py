@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core_vectors.options import MOST_CORE
 from ..fitting.progress import LONG, duration
 from ..fitting.resources import budget, gram_bytes
 from . import grid as grids
@@ -24,7 +25,6 @@ from .tuning import LAST_ROWS, Tuning
 
 PATIENCE = 600.0  # seconds that training may take without a time limit
 LANDMARKS = (20_001, 100_000)  # an eighth of all rows, within these, for a trial of landmarks: as many as race there
-MOST_CORE = 20_000  # core vectors, the default of CoreVectorSVC
 SHORTEST = 2.0  # seconds for a fit on the sample, at least
 NAMES = {"core-vector": "core vectors", "landmarks": "landmarks", "pairwise": "exact pairs"}
 
