@@ -107,12 +107,19 @@ def test_embed(folder):
     assert list(frame) == ["component 1", "component 2", "cultivar", "held out"]
     assert 0.2 < frame["held out"].mean() < 0.4 and np.isfinite(frame.iloc[:, :2]).all(axis=None)
     assert (folder / "e.png").read_bytes().startswith(b"\x89PNG")
+    run("embed", "train.csv", "-t", "cultivar", "-o", "f.csv", "--drop", "ash", "--as", "strong=ignore", cwd=folder)
+    assert (folder / "f.csv").read_text() != (folder / "e.csv").read_text()
+    assert (
+        "expected a column 'ashes'"
+        in run("embed", "train.csv", "-t", "cultivar", "--drop", "ashes", cwd=folder, code=1).stderr
+    )
 
 
 def test_compare(folder):
     said = run(
-        "compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "3", "--json", "-o", "c.png", cwd=folder
-    )
+        "compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "3", "--json", "-o", "c.png",
+        "--only", "flavanoids", "--only", "color_intensity", "--only", "proline", cwd=folder,
+    )  # fmt: skip
     facts = json.loads(said.stdout)
     assert {m["machine"] for m in facts["machines"]} == {*REDUCTIONS, *MACHINES}
     assert all(m["accuracy"] > 0.8 and m["support_vectors"] > 0 for m in facts["machines"])

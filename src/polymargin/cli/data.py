@@ -38,11 +38,12 @@ from .terminal import (
 METHODS = ("grid", "criterion-I", "criterion-II")
 
 
-def encoded(X: Any, data: Path, choice: Columns | None = None) -> Any:
-    """Rows as AutoSVC would encode them with one scale per column."""
+def encoded(X: Any, data: Path, choice: Columns) -> Any:
+    """Rows as AutoSVC would encode them with one scale per column, without columns that are not asked for."""
     from ..auto.tables import ColumnEncoder
 
-    encoder = ColumnEncoder(columns=choice.wishes() if choice else None).fit(X)
+    X = columns_asked(X, data, choice)
+    encoder = ColumnEncoder(columns=choice.wishes()).fit(X)
     if hasattr(X, "columns"):
         tell_left_out(data, encoder.columns_)
     return encoder.transform(X)
@@ -90,7 +91,7 @@ def tune(
     choice = Columns.of(drop, only, kinds)
     X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
-    Z = encoded(columns_asked(X, data, choice), data, choice)
+    Z = encoded(X, data, choice)
     estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]))
     begin = time.perf_counter()
     with err.status(f"tuning on {Z.shape[0]} rows, {Z.shape[1]} columns"):
@@ -125,6 +126,9 @@ def embed(
     picture: Annotated[Path | None, typer.Option(help="PNG or SVG file for the picture")] = None,
     components: Annotated[int, typer.Option(help="dimensions", min=1)] = 2,
     held_out: Annotated[float, typer.Option(help="share of the rows to hold out", min=0.0, max=0.9)] = 0.3,
+    drop: Drop = None,
+    only: Only = None,
+    kinds: As = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -136,8 +140,9 @@ def embed(
     check_folder(to)
     if picture is not None:
         check_folder(picture)
-    X, y = labeled(data, target)
-    Z = encoded(X, data)
+    choice = Columns.of(drop, only, kinds)
+    X, y = labeled(data, target, choice.read_as_text())
+    Z = encoded(X, data, choice)
     Z = Z.toarray() if hasattr(Z, "toarray") else Z
     fit, held = np.arange(len(y)), np.zeros(0, dtype=np.int64)
     if held_out > 0:
@@ -180,6 +185,9 @@ def compare(
     picture: Annotated[Path | None, typer.Option("--out", "-o", help="PNG or SVG file for a plot")] = None,
     folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
     rows: Annotated[int, typer.Option(help="use at most this many rows", min=10)] = 3000,
+    drop: Drop = None,
+    only: Only = None,
+    kinds: As = None,
     groups: Groups = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -192,9 +200,10 @@ def compare(
 
     if picture is not None:
         check_folder(picture)
-    X, y = labeled(data, target)
+    choice = Columns.of(drop, only, kinds)
+    X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
-    Z = encoded(X, data)
+    Z = encoded(X, data, choice)
     classes, index = np.unique(y, return_inverse=True)
     few = classes[np.bincount(index) < folds]
     if len(few):
