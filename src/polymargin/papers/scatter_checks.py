@@ -8,7 +8,7 @@ from ..selection.distances import squared_distances
 from .exhibit import Exhibit
 from .prior_scatter import PriorScatter
 from .protocol import coarse_to_fine, evaluator
-from .scatter import KAPPA, METHOD, PLACE, naive_bayes, rows
+from .scatter import KAPPA, PLACE, rows, searched
 from .scatter_tables import TABLE_5
 
 CS = 10.0 ** np.arange(-2, 4)
@@ -26,9 +26,7 @@ def two_classes(row: str, column: str, fast: bool) -> dict:
     y = np.where(y.astype(int) == EI, 1, 0)
     if fast:
         splits = [(train[::5], test[::5]) for train, test in splits]
-    evaluate = naive_bayes(X, y, splits) if column == "NB" else evaluator(METHOD[column], X, y, splits, CS[1:-1])
-    _, _, accuracy = coarse_to_fine(evaluate, *KAPPA, (4.0,) if fast else STEPS)
-    return {SHOWN: accuracy.mean()}
+    return {SHOWN: searched(column, X, y, splits, "fast" if fast else "large")["accuracy [%]"]}
 
 
 # ---- three losses --------------------------------------------------------------------------------
@@ -83,8 +81,10 @@ EXHIBITS = (
         compute=two_classes,
         own=("Scatter",),
         decided=(
-            "Not judged: chosen after a look at the three classes one by one. Four C from 0.1 to 100, kappa in steps "
-            "of 2, then 1 around the best, for each method by the test rows, as in table 5.",
+            "Not judged: chosen after a look at the three classes one by one. The grid and the choice are those of "
+            "table 5.",
+            'The text of table 7 calls the set "binary". With these two classes the four machines are near their '
+            "printed figures, naive Bayes is not.",
         ),
     ),
     Exhibit(
