@@ -142,6 +142,8 @@ def coarse_to_fine(
         for kappa in np.round(kappas, 3):
             if kappa not in seen and low <= kappa <= high:
                 seen[kappa] = evaluate(2.0**kappa)
+                if len(steps) == 1 and seen[kappa].mean(axis=1).max() == 100.0:
+                    break  # nothing is better, and of equals the widest kernel is taken
         if finer is not None:
             reach = int(round(step / finer)) - 1
             kappas = best_so_far()[0] + finer * np.arange(-reach, reach + 1)

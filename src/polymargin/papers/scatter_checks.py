@@ -96,6 +96,11 @@ EXHIBITS = (
         compute=losses,
         own=("hinge",),
         fast_rows=("Iris",),
+        decided=(
+            "The best ten-fold accuracy over six C from 0.01 to 1000 and kappa in steps of 2, then 1, so the hinge may "
+            "be a little below table 5. The losses differ by a row of a fold at most: on these sets the choice of C "
+            "and kappa makes up for the loss.",
+        ),
     ),
     Exhibit(
         paper="scatter",
@@ -111,5 +116,12 @@ EXHIBITS = (
         compute=with_priors,
         own=WEIGHTS[1:],
         fast_rows=("Wine",),
+        decided=(
+            "P_c is the share of the class in the mean of the prototypes and in the sum over classes; without bias, "
+            "three C from 1 to 100 and kappa = -6, -4 .. 2. The balanced accuracy is the mean of the accuracies of the "
+            "classes; each column is the best of the grid by its own measure. Class priors change less than a point on "
+            "these sets, far less than the deviation over the folds, on Glass with 9 to 76 rows per class too: no case "
+            "for them.",
+        ),
     ),
 )
