@@ -175,8 +175,8 @@ EXHIBITS = (
             "One start, until solved, medians of five halves; the number is the penalty of RadiusMarginSearch, 0 is "
             "none. On Glass, where the paper blames scarce rows, it takes two to three points off the error, to that "
             "of one gamma (table 4) and to the 33.96 % that a footnote of the paper has with another setting of the "
-            "optimizer. On Zoo, with rows as scarce, single features tell the classes apart, and a penalty adds up to "
-            "two points.",
+            "optimizer. On Zoo, where classes are as small, a penalty adds up to two points: scarce rows alone do not "
+            "decide.",
         ),
     ),
 )
