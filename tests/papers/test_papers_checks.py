@@ -14,6 +14,7 @@ from polymargin.papers import criteria, criteria_checks, exhibits, kesler, scatt
 from polymargin.papers.exhibit import compare
 from polymargin.papers.one_of_59 import Ball, OneOf59
 from polymargin.papers.prior_scatter import PriorScatter
+from polymargin.papers.protocol import coarse_to_fine
 from polymargin.papers.store import finished, keep, running
 
 
@@ -202,6 +203,17 @@ def test_pictures_keep_all_their_colors(tmp_path):
     picture(exhibit("scatter-figure-3"), tmp_path, True, type("Silent", (), {"print": lambda *_, **__: None})())
     with Image.open(tmp_path / "scatter-figure-3.png") as image:
         assert image.mode in ("RGB", "RGBA") and round(image.info["dpi"][0]) == 150
+
+
+def test_a_whole_grid_ends_at_the_first_perfect_point():
+    seen = []
+
+    def evaluate(gamma):
+        seen.append(round(np.log2(gamma), 3))
+        return np.full((2, 3), 100.0 if seen[-1] >= -4 else 90.0)
+
+    kappa, c, accuracy = coarse_to_fine(evaluate, -6, 5, (0.5,))
+    assert (kappa, c) == (-4, 0) and accuracy.min() == 100 and seen == [-6, -5.5, -5, -4.5, -4]
 
 
 ROOT = Path(__file__).parents[2]

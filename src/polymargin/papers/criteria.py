@@ -125,8 +125,8 @@ def chosen(row: str, criterion: str, kernel: str, fast: bool) -> dict:
     """C and gamma by a criterion: those of a finished cell of the row, or of a search."""
     for key in TABLES[kernel]:
         for (name, column), result in recalled(key).items():
-            if name == row and column.startswith(f"{criterion}, ") and "least" in result:
-                return {name: result[name] for name in ("C", "gamma", "least")}
+            if name == row and column.startswith(f"{criterion}, ") and "C" in result:
+                return {name: result[name] for name in ("C", "gamma", "least") if name in result}
     return searched(row, criterion, kernel, fast)
 
 

@@ -19,7 +19,7 @@ from ..selection.search_cv import KernelSearchCV
 from ..selection.separability import class_separability
 from . import criteria
 from .criteria_tables import PLACE
-from .exhibit import Exhibit
+from .exhibit import Exhibit, pair
 from .protocol import SEED, fitted
 from .store import recalled
 
@@ -253,7 +253,7 @@ def draw_top_pixels(fast: bool) -> Any:
     figure, axes = new_figure(1, 1, 6.0, 4.0)
     for by, color, marker in zip(("I", "II", *RANKINGS), COLORS, "os^vD", strict=False):
         places = [(f"{k} features", by) for k in counts]
-        errors = [(cells.get(place) or top_pixels(*place, fast))["error [%]"] for place in places]
+        errors = [pair((cells.get(place) or top_pixels(*place, fast))["error [%]"])[0] for place in places]
         label = f"criterion {by}" if len(by) < 3 else by
         axes[0, 0].plot(counts, errors, marker=marker, markersize=4, color=color, label=label)
     axes[0, 0].set(xlabel="features", ylabel="test error [%]", title="USPS: the best pixels by five rankings")

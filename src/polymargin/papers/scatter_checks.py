@@ -8,7 +8,7 @@ from ..selection.distances import squared_distances
 from .exhibit import Exhibit
 from .prior_scatter import PriorScatter
 from .protocol import coarse_to_fine, evaluator
-from .scatter import KAPPA, METHOD, PLACE, naive_bayes, rows
+from .scatter import KAPPA, PLACE, rows, searched
 from .scatter_tables import TABLE_5
 
 CS = 10.0 ** np.arange(-2, 4)
@@ -26,9 +26,7 @@ def two_classes(row: str, column: str, fast: bool) -> dict:
     y = np.where(y.astype(int) == EI, 1, 0)
     if fast:
         splits = [(train[::5], test[::5]) for train, test in splits]
-    evaluate = naive_bayes(X, y, splits) if column == "NB" else evaluator(METHOD[column], X, y, splits, CS[1:-1])
-    _, _, accuracy = coarse_to_fine(evaluate, *KAPPA, (4.0,) if fast else STEPS)
-    return {SHOWN: accuracy.mean()}
+    return {SHOWN: searched(column, X, y, splits, "fast" if fast else "large")["accuracy [%]"]}
 
 
 # ---- three losses --------------------------------------------------------------------------------
@@ -83,8 +81,10 @@ EXHIBITS = (
         compute=two_classes,
         own=("Scatter",),
         decided=(
-            "Not judged: chosen after a look at the three classes one by one. Four C from 0.1 to 100, kappa in steps "
-            "of 2, then 1 around the best, for each method by the test rows, as in table 5.",
+            "Not judged: chosen after a look at the three classes one by one. The grid and the choice are those of "
+            "table 5.",
+            'The text of table 7 calls the set "binary". With these two classes the four machines are near their '
+            "printed figures, naive Bayes is not.",
         ),
     ),
     Exhibit(
@@ -96,6 +96,11 @@ EXHIBITS = (
         compute=losses,
         own=("hinge",),
         fast_rows=("Iris",),
+        decided=(
+            "The best ten-fold accuracy over six C from 0.01 to 1000 and kappa in steps of 2, then 1, so the hinge may "
+            "be a little below table 5. The losses differ by a row of a fold at most: on these sets the choice of C "
+            "and kappa makes up for the loss.",
+        ),
     ),
     Exhibit(
         paper="scatter",
@@ -111,5 +116,12 @@ EXHIBITS = (
         compute=with_priors,
         own=WEIGHTS[1:],
         fast_rows=("Wine",),
+        decided=(
+            "P_c is the share of the class in the mean of the prototypes and in the sum over classes; without bias, "
+            "three C from 1 to 100 and kappa = -6, -4 .. 2. The balanced accuracy is the mean of the accuracies of the "
+            "classes; each column is the best of the grid by its own measure. Class priors change less than a point on "
+            "these sets, far less than the deviation over the folds, on Glass with 9 to 76 rows per class too: no case "
+            "for them.",
+        ),
     ),
 )
