@@ -1,6 +1,8 @@
 """Among scikit-learn's friends: with the real packages, where they are installed."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import joblib
@@ -289,3 +291,35 @@ def test_text_without_such_a_kernel_is_refused():
             model.fit(np.array(WORDS), KINDS)
     with pytest.raises(ValueError, match=r"expected the callable kernel to return finite numbers.*'salmon'"):
         JointSVC(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(WORDS, KINDS)
+
+
+ALONE = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pandas", "typer", "rich", "matplotlib", "jinja2", "pyarrow", "onnx", "dask"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import numpy as np
+from sklearn.datasets import load_iris
+import polymargin
+from polymargin.__main__ import main
+
+X, y = load_iris(return_X_y=True)
+for name in ("AutoSVC", "JointSVC", "PairwiseSVC", "CoreVectorSVC", "LandmarkSVC", "StructuredSVC"):
+    assert getattr(polymargin, name)().fit(X, y).score(X, y) > 0.9, name
+assert polymargin.KernelSearchCV(polymargin.PairwiseSVC(), C=[1], verbose=1).fit(X, y).score(X, y) > 0.9
+try:
+    polymargin.AutoSVC().fit(np.array([["a"], ["b"]] * 20, dtype=object), [0, 1] * 20)
+except ImportError as error:
+    print(error)
+main()
+"""
+
+
+def test_the_library_needs_neither_pandas_nor_typer_nor_rich():
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", ALONE], capture_output=True, text=True)
+    assert run.returncode == 1 and "pandas: pip install" in run.stdout, run.stderr
+    assert re.fullmatch(r"polymargin: the command line needs the package \w+: pip install .*\n", run.stderr)

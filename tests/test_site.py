@@ -39,11 +39,17 @@ def test_the_list_of_names_is_complete():
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_has_an_example(name):
-    """In its docstring, with what else to look at; a display in the gallery."""
+    """In its docstring, with what else to look at; a display in the gallery, too."""
+    assert {"Parameters", "See Also", "Examples"} <= set(sections(getattr(polymargin, name)))
     if name.endswith("Display"):
         assert any(re.search(rf"\b{name}\b", path.read_text()) for path in EXAMPLES), f"{name} is in no example"
-    else:
-        assert {"Parameters", "See Also", "Examples"} <= set(sections(getattr(polymargin, name)))
+
+
+def test_functions_of_the_subpackages_have_examples():
+    for package, hidden in ((datasets, ()), (onnx, ()), (report, ("facts",))):
+        functions = [getattr(package, name) for name in package.__all__ if name not in hidden]
+        for function in filter(inspect.isfunction, functions):
+            assert {"See Also", "Examples"} <= set(sections(function)), function.__name__
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -24,6 +24,17 @@ def make_circle(n_classes: int = 100, per_class: int = 5, spread: float = 0.35, 
     """Gaussians evenly on a circle, neighboring centers 1 apart (Jenssen et al. 2012, figure 6 and table 1).
 
     The standard deviation is not printed; 0.35 is the one at which the errors are near the printed 14 to 24 %.
+
+    See Also
+    --------
+    make_checker : fields of a board instead.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_circle
+    >>> X, y = make_circle(n_classes=10)
+    >>> X.shape, len(set(y.tolist()))
+    ((50, 2), 10)
     """
     rng = np.random.default_rng(random_state)
     y = _labels(rng, n_classes, per_class)
@@ -38,6 +49,17 @@ def make_checker(n_classes: int = 100, per_class: int = 10, overlap: float = 0.1
 
     Fields have side 1; rows are uniform on the field enlarged by `overlap` on every side. The overlap is not printed;
     at 0.125 the errors are near the printed 24 to 50 %.
+
+    See Also
+    --------
+    make_circle : Gaussians on a circle instead.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_checker
+    >>> X, y = make_checker(n_classes=9)
+    >>> X.shape, len(set(y.tolist()))
+    ((90, 2), 9)
     """
     rng = np.random.default_rng(random_state)
     y = _labels(rng, n_classes, per_class)
@@ -48,7 +70,19 @@ def make_checker(n_classes: int = 100, per_class: int = 10, overlap: float = 0.1
 
 
 def make_clusters(n_classes: int = 10, n_clusters: int = 1000, per_cluster: int = 20, random_state: Any = 0) -> Drawn:
-    """Gaussian clusters in 8 dimensions, cluster c labeled c mod T: the rows are the same for every T."""
+    """Gaussian clusters in 8 dimensions, cluster c labeled c mod T: the rows are the same for every T.
+
+    See Also
+    --------
+    make_gaussians : one cluster per class.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_clusters
+    >>> X, y = make_clusters(n_clusters=10)
+    >>> X.shape, len(set(y.tolist()))
+    ((200, 8), 10)
+    """
     rng = np.random.default_rng(random_state)
     centers = rng.standard_normal((n_clusters, 8))
     y = _labels(rng, n_clusters, per_cluster)
@@ -63,12 +97,36 @@ def _around(centers: Any, per_class: int, spread: float, random_state: Any) -> D
 
 
 def make_two_blobs(per_class: int = 50, spread: float = 0.5, random_state: Any = 0) -> Drawn:
-    """Two separable Gaussians in the plane (Jenssen et al. 2012, figures 1 and 2; centers and spread are ours)."""
+    """Two separable Gaussians in the plane (Jenssen et al. 2012, figures 1 and 2; centers and spread are ours).
+
+    See Also
+    --------
+    make_star : with a third class.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_two_blobs
+    >>> X, y = make_two_blobs()
+    >>> X.shape, len(set(y.tolist()))
+    ((100, 2), 2)
+    """
     return _around([(-2.0, 0.0), (2.0, 0.0)], per_class, spread, random_state)
 
 
 def make_star(per_class: int = 50, spread: float = 0.5, random_state: Any = 0) -> Drawn:
-    """The two Gaussians of `make_two_blobs` and a third one, all around a common center (figure 3, and 5)."""
+    """The two Gaussians of `make_two_blobs` and a third one, all around a common center (figure 3, and 5).
+
+    See Also
+    --------
+    make_two_blobs : without the third class.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_star
+    >>> X, y = make_star()
+    >>> X.shape, len(set(y.tolist()))
+    ((150, 2), 3)
+    """
     return _around([(-2.0, 0.0), (2.0, 0.0), (0.0, 3.5)], per_class, spread, random_state)
 
 
@@ -76,6 +134,17 @@ def make_line(per_class: int = 50, spread: float = 0.3, random_state: Any = 0) -
     """Three classes on a line, with means -4, 2 and 4 (Jenssen et al. 2012, figure 4).
 
     The paper says that their global mean is 2; that of equally large classes is 2/3. The spread is ours.
+
+    See Also
+    --------
+    make_star : three classes around a center.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_line
+    >>> X, y = make_line()
+    >>> X.shape, len(set(y.tolist()))
+    ((150, 1), 3)
     """
     return _around([(-4.0,), (2.0,), (4.0,)], per_class, spread, random_state)
 
@@ -85,6 +154,17 @@ def make_sensitivity_toy(n_samples: int = 300, spread: float = 0.15, random_stat
 
     Class c has mean 1 in dimension c and 0 in the others, dimensions 4 and 5 are noise of the same size (uniform on
     [-0.5, 1.5], so that no scaling tells them from the others). The paper shows a picture and no numbers.
+
+    See Also
+    --------
+    polymargin.sensitivity_map : finds the three.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_sensitivity_toy
+    >>> X, y = make_sensitivity_toy()
+    >>> X.shape, len(set(y.tolist()))
+    ((300, 5), 3)
     """
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_samples) % 3)
@@ -99,6 +179,17 @@ def make_rings(n_samples: int = 300, n_noise: int = 50, noise: float = 20**0.5, 
 
     The other features are Gaussian noise N(0, 20), read as a variance of 20. The radii are not printed: 1, 2 and 3
     with a standard deviation of 0.1, which leaves the classes apart.
+
+    See Also
+    --------
+    polymargin.RadiusMarginSearch : finds the two.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_rings
+    >>> X, y = make_rings()
+    >>> X.shape, len(set(y.tolist()))
+    ((300, 52), 3)
     """
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_samples) % 3)
@@ -113,6 +204,17 @@ def make_gaussians(n_samples: int = 125_000, random_state: Any = 0, centers: Any
 
     Unit covariances, means drawn by the seed `centers` from N(0, distance^2 I): the paper prints no parameters. At the
     distance 4.2 and the seed 0 the best possible accuracy is near the 99.55 % that the paper's SVM reaches.
+
+    See Also
+    --------
+    make_clusters : many clusters per class.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_gaussians
+    >>> X, y = make_gaussians(n_samples=1000)
+    >>> X.shape, len(set(y.tolist()))
+    ((1000, 5), 10)
     """
     rng = np.random.default_rng(random_state)
     means = distance * np.random.default_rng(centers).standard_normal((10, 5))
@@ -125,6 +227,17 @@ def make_text_toy(n_samples: int = 300, random_state: Any = 0) -> Drawn:
 
     Seven very unequal classes, 47 features of which a text has a few, rows of unit length. The set of the paper is
     `example4` of SVM-multiclass, read by ``load("toy")``; this one is for those who do not have that file.
+
+    See Also
+    --------
+    load : the set of the paper.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import make_text_toy
+    >>> X, y = make_text_toy()
+    >>> X.shape, len(set(y.tolist()))
+    ((300, 47), 7)
     """
     rng = np.random.default_rng(random_state)
     share = np.array([103, 152, 19, 4, 4, 4, 14]) / 300

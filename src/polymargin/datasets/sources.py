@@ -133,6 +133,10 @@ def load(name: str, folder: str | os.PathLike | None = None) -> Dataset:
     Dataset
         With X_train, y_train, X_test and y_test; the last two are None where the set has no official split.
 
+    See Also
+    --------
+    make_gaussians, make_circle : artificial sets.
+
     Examples
     --------
     >>> from polymargin.datasets import load

@@ -132,6 +132,23 @@ class SensitivityDisplay:
     bars_, images_ : list
         The artists: bars, from the first feature at the top to the last, or images. More than 24 maps without
         `image_shape` are one image, a line per map and a column per feature.
+
+    See Also
+    --------
+    sensitivity_map : what it draws.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import JointSVC, SensitivityDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> len(SensitivityDisplay.from_estimator(JointSVC().fit(X, y), X, y).bars_)
+    3
     """
 
     def __init__(
@@ -259,6 +276,23 @@ class WeightDisplay:
         Where the curves are.
     lines_ : list of Line2D
         The curves.
+
+    See Also
+    --------
+    SupportVectorDisplay : the rows of largest weight themselves.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import JointSVC, WeightDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> len(WeightDisplay.from_estimator(JointSVC("scatter").fit(X, y)).lines_)
+    1
     """
 
     def __init__(self, weights: Any, n_rows: int, labels: Any) -> None:

@@ -46,6 +46,20 @@ class EmbeddingDisplay:
     See Also
     --------
     SupervisedIsomap : the map that it draws.
+
+    References
+    ----------
+    .. [1] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with
+       SVM manifold learning", ICANNGA 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import EmbeddingDisplay, SupervisedIsomap
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = EmbeddingDisplay.from_estimator(SupervisedIsomap().fit(X, y), X, y)
+    >>> [str(name) for name in display.classes]
+    ['0', '1', '2']
     """
 
     accuracies_: dict[str, tuple[float, float]]

@@ -51,6 +51,19 @@ class PrototypeDisplay:
     --------
     JointSVC : the machine of the prototypes.
     SupportVectorDisplay : the rows that they are made of.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import JointSVC, PrototypeDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> PrototypeDisplay.from_estimator(JointSVC("scatter").fit(X, y), X, y).prototypes.shape
+    (3, 2)
     """
 
     def __init__(

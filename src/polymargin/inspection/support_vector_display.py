@@ -42,6 +42,23 @@ class SupportVectorDisplay:
         The images.
     table_ : Table or None
         The table.
+
+    See Also
+    --------
+    WeightDisplay : the weights of all rows.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import JointSVC, SupportVectorDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SupportVectorDisplay.from_estimator(JointSVC().fit(X, y)).table_ is not None
+    True
     """
 
     def __init__(

@@ -48,6 +48,18 @@ def to_onnx(model: Any, path: str | os.PathLike | None = None, *, double: bool =
     Notes
     -----
     The Laplacian kernel needs memory for n * n_SV * n_features numbers: pass few rows at once.
+
+    See Also
+    --------
+    register : for pipelines with other steps.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polymargin import JointSVC
+    >>> from polymargin.onnx import to_onnx
+    >>> [output.name for output in to_onnx(JointSVC().fit(*load_iris(return_X_y=True))).graph.output]
+    ['label', 'scores']
     """
     try:
         import onnx
@@ -88,6 +100,15 @@ def register() -> None:
 
     After it, `skl2onnx.to_onnx(pipeline, X[:1].astype(np.float32))` converts; float64 rows make a model of float64.
     The outputs are those of `polymargin.onnx.to_onnx`. Calling it twice does no harm.
+
+    See Also
+    --------
+    to_onnx : without skl2onnx.
+
+    Examples
+    --------
+    >>> import polymargin.onnx
+    >>> polymargin.onnx.register()
     """
     try:
         from skl2onnx import update_registered_converter

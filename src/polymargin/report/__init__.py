@@ -40,6 +40,15 @@ def write_report(
     -------
     path : Path
         The file that was written. It appears only when it is complete.
+
+    See Also
+    --------
+    polymargin.AutoSVC : the model that it is about.
+
+    Examples
+    --------
+    >>> from polymargin.report import write_report
+    >>> write_report(model, X_test, y_test, "report.html")  # doctest: +SKIP
     """
     return write_text(render(facts(model, X, y, title=title, source=source)), path)
 
