@@ -21,7 +21,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.preprocessing import normalize
+
+from polymargin.fitting import scales
 
 MANY = 1000  # rows beyond which plain float64 is used if rows are near the origin
 LOWEST = float(np.exp(-35))  # of the box; three roundings of it
@@ -100,6 +101,8 @@ def facts(problem, model):
     if kernel == "rbf":  # distances by norms and products round relative to the norms around the mean
         spread = ((f.X - f.X.mean(axis=0)) ** 2) @ np.broadcast_to(np.asarray(f.gamma, dtype=f.real), f.X.shape[1])
         f.eps *= 1 + float(spread.max())
+    if kernel == "poly":  # a power of a sum: its relative error is so many times that of the sum
+        f.eps *= p["degree"]
     if kernel == "laplacian" and f.single and sp.issparse(problem.X):  # values are rounded before their differences
         f.eps *= 1 + float(f.gamma) * float(np.abs(f.X).sum(axis=1).max())
     f.linear_in_float64 = name == "linear" and not f.single
@@ -112,7 +115,7 @@ def unit_rows(X, rows):
     Kernel values of such rows change by as much as those of any float32 rows do when these are rounded from float64:
     the model is one of the rounded rows. How their lengths are summed up depends on the form of storage.
     """
-    unit = normalize(X)
+    unit = scales.unit_rows(X)
     unit = unit.toarray() if sp.issparse(unit) else unit
     length = np.sqrt((rows.astype(np.longdouble) ** 2).sum(axis=1))[:, None]
     off = np.abs(unit - rows / np.where(length > 0, length, 1)).max(initial=0)
@@ -327,8 +330,11 @@ class Margins:
             return self.u * (1 if self.largest else self.f.T)
         return self.u * 2 * self.square * (np.maximum(self.slack(self.point)[0], 0).sum(axis=1) + self.noise)
 
-    def variables(self, B):
-        """The dual variables, all >= 0, (n, T); where B leaves a shift open, those with the largest dual value."""
+    def variables(self, B, part=0.0):
+        """The dual variables, all >= 0, (n, T).
+
+        Where B leaves a shift open it is the least (part = 0), whose dual value is the largest, to the most (part = 1).
+        """
         E, u = self.f.E.T > 0, self.u
         if self.own:
             return np.where(E, 0, -B).T
@@ -337,10 +343,11 @@ class Margins:
         own = (B * E).sum(axis=0)
         if self.target is None:
             return (own - B).T
-        lowest = np.where(E, np.inf, B).min(axis=0)
-        shift = np.maximum(-own, -u - lowest)
+        shift = np.maximum(-own, -u - np.where(E, np.inf, B).min(axis=0))
         if self.largest and self.f.T > 2:
             shift = np.maximum(shift, (2 * own - u) / (self.f.T - 2))
+        most = np.minimum(u - own, -np.where(E, -np.inf, B).max(axis=0))
+        shift = shift + part * np.maximum(most - shift, 0)
         return np.where(E, B + shift, -B - shift).T
 
     def dual(self, B):
@@ -363,10 +370,13 @@ class Margins:
         return 0.0
 
     def violation(self):
-        if self.shifted or (self.target is not None and not self.alone):
-            return None
-        a, u = self.variables(self.point), self.u
-        gain = self.slack(self.point)[0]
+        """Of the variables that suit each row best: a shift that is open puts them at bounds at its ends only."""
+        parts = (0.0,) if self.target is None or self.alone else (0.0, 0.5, 1.0)
+        rows = [self.violations(self.variables(self.point, part)) for part in parts]
+        return float(np.min(rows, axis=0).max(initial=0.0))
+
+    def violations(self, a):
+        u, gain = self.u, self.slack(self.point)[0]
         if self.squared:
             gain = gain - a / (2 * self.square * u[:, None])
         there = np.isfinite(gain)
@@ -374,8 +384,7 @@ class Margins:
         grow = there if self.squared or self.largest else there & (a < u[:, None] * (1 - 1e-9))
         up = np.where(grow, gain, -np.inf).max(axis=1)
         down = np.where(there & (a > 1e-9 * (a.max() if self.squared else u[:, None])), -gain, -np.inf).max(axis=1)
-        worst = np.where(at_cap, np.maximum(up, 0) + down, np.maximum(up, down))
-        return float(worst.max(initial=0.0))
+        return np.where(at_cap, np.maximum(up, 0) + down, np.maximum(up, down))
 
     def others(self, rng):
         E, T, n = self.f.E.T > 0, self.f.T, len(self.u)

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import polymargin.joint
 from polymargin import JointSVC
+from polymargin.fitting.scales import unit_rows
 
 EXACT = dict(tol=1e-9)
 
@@ -165,3 +166,14 @@ def test_csr_without_values(kernel):
     assert sparse.gamma_ == dense.gamma_
     assert sparse.status_ == dense.status_ and sparse.primal_objective_ == dense.primal_objective_
     assert_array_equal(sparse.decision_function(X), dense.decision_function(X.toarray()))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_tiny_rows_have_unit_length_too(dtype, form):
+    """scikit-learn's normalize leaves rows as they are whose length is below some eps."""
+    rows = np.array([[3.0, 4.0], [0.0, 0.0], [-6e-8, 8e-8], [3e-17, 0.0], [1.0, 0.0]], dtype=dtype)
+    unit = unit_rows(form(rows))
+    assert unit.dtype == dtype
+    unit = unit.toarray() if sp.issparse(unit) else unit
+    np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0], [-0.6, 0.8], [1, 0], [1, 0]], rtol=1e-6)

@@ -2,9 +2,11 @@
 
 import functools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from polymargin.machines import MACHINES
 
@@ -79,12 +81,21 @@ def test_weaker_claims_are_taken_only_where_they_are_true(seed):
 # Problems whose claims were false once: a bound met on the way, values without digits, no margin, indefinite kernels.
 ONCE = [(2, 1781), (3, 262), (4, 1168), (7, 1038), (100, 137), (100, 318), (100, 922), (100, 1892), (101, 17),
         (101, 274), (101, 484), (101, 515), (101, 532), (101, 1794), (2027, 2071), (2027, 7711),
-        (2027, 9879), (4711, 213)]  # fmt: skip
+        (2027, 9879), (4711, 213), (4711, 882), (4711, 3971)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("seed_of_problem", "number"), ONCE)
 def test_problems_that_were_wrong_once(seed_of_problem, number):
     assert not honesty.run_one(seed_of_problem, number)["found"]
+
+
+def test_values_of_a_stopped_fit_are_those_of_its_scores():
+    """300,000 steps, each with its rounding of large kernel values: scores are computed anew before values are said."""
+    problem = honest_problems.make(4711, 4117)
+    problem = replace(problem, params=problem.params | dict(max_iter=300_000, time_limit=600.0))
+    with pytest.warns(ConvergenceWarning):
+        model = problem.model().fit(problem.X, problem.y, sample_weight=problem.weight)
+    assert not found(problem, model)
 
 
 def test_a_slice_of_the_benchmark(seed):

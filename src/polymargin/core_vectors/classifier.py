@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import normalize as to_unit_length
 from sklearn.utils.metaestimators import available_if
 
 from .. import kernels
@@ -18,6 +17,7 @@ from ..fitting.examples import Examples, table_of
 from ..fitting.frame import Frame
 from ..fitting.labels import check_labels, index_among
 from ..fitting.progress import with_callbacks
+from ..fitting.scales import unit_rows
 from ..fitting.state import keep, whole
 from . import options
 from .distributed import distributed_source, is_dask
@@ -278,7 +278,7 @@ class CoreVectorSVC(CoreModel):
                 'expected scheme="joint" and a kernel of rows for rows that come in blocks, got '
                 f"scheme={self.scheme!r}, kernel={self.kernel!r}; pass arrays"
             )
-        begin_with(self, source, facts, names, to_unit_length if self.normalize else None)
+        begin_with(self, source, facts, names, unit_rows if self.normalize else None)
         some = self._unit(facts.some)
         form = self._form(len(self.classes_), self.gamma_, source.coding.factor @ facts.weights, some)
         with Frame(self, begin, dict(X=None, y=None, metadata={}), ADVICE, depth=1) as frame:

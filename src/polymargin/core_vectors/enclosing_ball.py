@@ -22,6 +22,7 @@ from ..fitting.progress import CallbackSupportMixin, with_callbacks
 from ..fitting.resources import threads
 from ..fitting.scales import column_moments
 from ..fitting.state import whole
+from ..training.certificates import core_error
 from .options import core_limits
 from .record import BALL, check_ball
 from .search import Form
@@ -197,6 +198,12 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, BaseEstimator):
             self.status_, self.n_iter_, self.duality_gap_ = fit.status, int(fit.n_iter), float(fit.gap)
             self.primal_objective_, self.dual_objective_ = float(primal), float(model.dual)
             self.core_size_path_, self.n_kernel_evals_ = list(fit.path), int(fit.evaluations)
+            record, slope = form.record(X, X), float(self.C * sample_weight.sum())
+            size = abs(self.primal_objective_)
+            if (
+                core_error(self.support_vectors_, record, self.dual_coef_, size, slope if np.isfinite(slope) else 0) > 0
+            ):  # kernel values are rounded by more than what the ball is about
+                self.status_, self.duality_gap_ = "stalled" if fit.status == "solved" else fit.status, float("inf")
             frame.interrupted, frame.indefinite = fit.signalled, fit.indefinite
         return self
 

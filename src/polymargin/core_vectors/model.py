@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import normalize as to_unit_length
 
 from .. import kernels
 from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import BOOL, KERNEL, NONE, POSITIVE, RUN, Name, Number, check_parameters
 from ..fitting.progress import CALLER, CallbackSupportMixin
 from ..fitting.resources import threads
+from ..fitting.scales import unit_rows
 from ..training.certificates import claim_less, core_error
 from ..training.decisions import Decision
 from ..training.problem import Coefficients
@@ -63,7 +63,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
 
     def _unit(self, X: Any) -> Any:
         """Rows of unit length, if they are asked for."""
-        return to_unit_length(X) if self.normalize else X
+        return unit_rows(X) if self.normalize else X
 
     def _rows(self, X: Any) -> Any:
         return self._unit(super()._rows(X))

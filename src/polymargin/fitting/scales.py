@@ -1,4 +1,4 @@
-"""How large the values of the columns are: moments, squares that exist, columns that outweigh the others."""
+"""How large values are: moments of columns, squares that exist, columns that outweigh others, rows at unit length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 
+SMALL = 1e-3  # rows whose largest entry is below this are brought near 1 before their length is taken
 OUTWEIGHED = 100  # a column this much larger than the usual one decides alone: in squares, 10,000 times
 
 
@@ -43,6 +45,23 @@ def check_squares(X: Any, least: float = 1e-150) -> Any:
         problem = f"expected X to hold numbers whose squares do not vanish, got none above {largest:.3g}"
         raise ValueError(f"{problem}; scale the data first, for example with MinMaxScaler")
     return X
+
+
+def unit_rows(X: Any) -> Any:
+    """Rows of unit length; rows of zeros stay.
+
+    scikit-learn's `normalize` takes lengths below some eps for zero: powers of two bring tiny rows near 1 first.
+    """
+    size = abs(X).max(axis=1)
+    size = size.toarray().ravel() if sp.issparse(size) else np.asarray(size)
+    tiny = np.flatnonzero((size > 0) & (size < SMALL))
+    if len(tiny):
+        power = np.zeros(len(size), dtype=np.int32)
+        power[tiny] = -np.frexp(size[tiny])[1]
+        X = X.copy() if sp.issparse(X) else np.ldexp(X, power[:, None])
+        if sp.issparse(X):
+            X.data = np.ldexp(X.data, np.repeat(power, np.diff(X.indptr)))
+    return normalize(X)
 
 
 def _column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

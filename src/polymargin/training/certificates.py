@@ -81,13 +81,17 @@ def hiding_error(e: Examples, claim: Claim) -> float:
     return float(error.max()) if claim.is_hidden(error, slopes) else 0.0
 
 
-def core_error(X: Any, kernel: dict[str, Any], alpha: np.ndarray, size: float) -> float:
-    """The same for a core vector machine with the coefficients alpha, which sum to one."""
+def core_error(X: Any, kernel: dict[str, Any], alpha: np.ndarray, size: float, slope: float = 0.0) -> float:
+    """The same for a core vector machine with the coefficients alpha, which sum to one.
+
+    ``slope`` is the sum of the factors of all squared slacks, which the errors of scores enter.
+    """
     k = squares(X, np.arange(len(alpha)), kernel)
     if k is None or not len(k):
         return 0.0
     error = EPS * float(np.sqrt(k.max() * (k @ alpha**2)))
-    return error if error > MOST * size else 0.0
+    slacks = Claim(None, np.array([slope]), squared=True, size=size)
+    return error if error > MOST * size or slacks.is_hidden(np.array([error]), slacks.slopes) else 0.0
 
 
 def joint_error(est: Any, e: Examples, solution: Any, strength: np.ndarray) -> float:

@@ -21,6 +21,7 @@ from ..fitting.limits import Limits
 from ..kernels import as_data
 from ..machines import Margins
 from . import linear
+from .certificates import EPS, squares
 from .problem import Formulation, Solution
 from .runs import Out, Run, in_precision, value_type
 
@@ -37,6 +38,8 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
     e = replace(e, kernel=f.kernel(e.kernel))
     order = e.order
     label = np.ascontiguousarray(e.y[order], dtype=np.int64)
+    k = squares(e.X, e.rows, e.kernel)
+    error = 0.0 if k is None else EPS * float(k.max(initial=0.0))
     own_target = 0.0 if margins.own_target is None else float(margins.own_target(T))
 
     def attempt(dtype: str, b: np.ndarray) -> Out:
@@ -46,7 +49,12 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
         )  # fmt: skip
         run = Run(core, limits)
         at = dict(upper=upper[order], ridge=ridge[order], b=b.ravel(), solver=f.solver, tol=limits.tol)
-        return run.call(**at) | {"run": run}
+        out = run.call(**at)
+        if f.solver == "auto" and error * float(np.linalg.norm(out["alpha"])) > limits.tol:
+            out |= run.recomputed(**at | {"b": out["alpha"]})
+            if out["status"] == "solved" and out["violation"] > limits.tol:
+                out["status"] = "stalled"
+        return out | {"run": run}
 
     begin = np.zeros((T, len(e))) if B0 is None else variables(margins, B0[:, order], label, upper[order])
     out = in_precision(attempt, value_type(e, strength, limits.tol), begin, lambda out: out["alpha"])

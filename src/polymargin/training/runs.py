@@ -64,13 +64,16 @@ class Run:
         for _ in range(TRIES):
             if out["status"] != "solved" or self.error(q) <= tol * self.unit(out):
                 return out
-            left = max(self.limits.left(), 1.0)
-            fresh = self.core.solve(**problem, alpha=out["alpha"], max_iter=0, time_limit=left, stop=None)
-            out |= {name: fresh[name] for name in ("gradient", "multiplier", "primal", "dual", "violation")}
+            out |= self.recomputed(**problem, alpha=out["alpha"])
             if out["violation"] <= tol * self.unit(out):
                 return out
             out = self.call(**problem, alpha=out["alpha"])
         return out | {"status": "stalled"} if out["status"] == "solved" else out
+
+    def recomputed(self, **problem: Any) -> Out:
+        """What a point proves by scores computed anew: every step has added its rounding to those of a solver."""
+        fresh = self.core.solve(**problem, max_iter=0, time_limit=max(self.limits.left(), 1.0), stop=None)
+        return {name: fresh[name] for name in ("gradient", "multiplier", "primal", "dual", "violation")}
 
     def unit(self, out: Out) -> float:
         """What the tolerance is relative to: the margin, or the smallest one that the core knows."""
