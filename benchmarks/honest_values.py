@@ -151,9 +151,11 @@ def noise(f, B, K=None):
         X, Z = f.X if K is None else f.X[f.on], f.X[f.on]
         W = np.abs(B @ Z) + np.sqrt(B**2 @ Z**2)
         return np.asarray(SIGMAS * f.eps * (np.abs(X) @ W.T + np.abs(B).sum(axis=1) * float(f.one)), dtype=float)
-    K = f.K_all[:, f.on] if K is None else K
-    size = np.ones_like(K) if f.p.get("kernel") in ("rbf", "cosine", "laplacian") else np.abs(K)
-    return np.asarray(SIGMAS * f.eps * np.sqrt((size**2) @ (B**2).T), dtype=float)
+    K = np.asarray(f.K_all[:, f.on] if K is None else K, dtype=float)  # an estimate needs no more, and float64 is quick
+    B = np.asarray(B, dtype=float)
+    if f.p.get("kernel") in ("rbf", "cosine", "laplacian"):
+        return SIGMAS * f.eps * np.broadcast_to(np.sqrt((B**2).sum(axis=1)), (len(K), len(B)))
+    return SIGMAS * f.eps * np.sqrt((K**2) @ (B**2).T)
 
 
 def coefficients(f, columns):
