@@ -491,7 +491,7 @@ class WorkingSets {
 
   // Whether the tolerance was made smaller: slacks of a thousandth, times a large C, are a large gap.
   bool sharpen() {
-    if (sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
+    if (polished_ || sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
     active_.store_scores(n_, out_.gradient);
     reference_ = out_.alpha, n_owed_ = 0;  // all rows are active here
     Solution now = out_;
