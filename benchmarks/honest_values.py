@@ -12,8 +12,7 @@ takes differences before squares. Each class below is one family of machines. It
     scores()          decision values of all rows, by the definition
     noise             (n, columns): what rounding of kernel values justifies in a score
     zero_sums         whether the variables have fixed sums, so that only differences of feature vectors count
-    bounds            whether dual_objective_ of a fit that was stopped is the best bound that was met on the way, and
-                      primal_objective_ of one that time stopped an upper bound
+    bounds            whether a stopped fit has the best dual value of its way, or an upper bound as its primal one
 """
 
 import math
@@ -394,8 +393,7 @@ class Margins:
         a = top * (rng.random((T, n)) < 0.5) / (T if self.largest else 1)
         b = np.where(E, a if self.target is not None else 0.0, -a)
         reference = 0.0 if self.alone else E * b.sum(axis=0) if self.own else b.mean(axis=0)
-        corner = b - reference
-        return mixtures(self.point, corner)
+        return mixtures(self.point, b - reference)
 
     def scores(self):
         F = full_scores(self.f, self.point)

@@ -25,6 +25,17 @@ class LabelKernel {
   Index label(Index variable) const { return label_[variable]; }
   double operator()(Index i, Index j) const { return label_[i] == label_[j] ? p_.same : p_.other; }
 
+  // Kernel values of variables become those of Q.
+  void multiply(Span<const Index> rows, Span<const Index> columns, T* values, Index ld) const {
+    if (p_.same == 1 && p_.other == 1) return;
+    std::vector<T> factor(columns.size);
+    for (Index k = 0; k < rows.size; ++k) {
+      if (k == 0 || label_[rows[k]] != label_[rows[k - 1]])
+        for (Index l = 0; l < columns.size; ++l) factor[l] = T((*this)(rows[k], columns[l]));
+      for (Index l = 0; l < columns.size; ++l) values[k * ld + l] *= factor[l];
+    }
+  }
+
   // From rows in memory; row r belongs to variable rows_of[r], and `columns` are the variables of their entries.
   void add_rows(const std::vector<const T*>& rows, Span<const Index> rows_of, const double* change,
                 Span<const Index> columns, double* sum) const {

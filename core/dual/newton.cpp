@@ -31,7 +31,7 @@ constexpr double kNear = 0.4;           // of the tolerance: solved
 constexpr double kClose = 5;            // times the tolerance: from here on changes are small, and so are their errors
 constexpr double kForcing = 0.1;        // of the violation, that conjugate gradients leave
 constexpr double kLeastForcing = 1e-3;  // if that does not descend either, it is left to the engine
-constexpr double kPatience = 1e11;      // multiply-adds for values that memory has no room for, in a product: seconds
+constexpr double kPatience = 2e10;      // multiply-adds in a product for values that are not held: nobody is asked then
 constexpr int kMostSteps = 40;
 constexpr Index kMostProducts = 400;
 constexpr int kGrowths = 4;  // times that rows left out may come in
@@ -82,13 +82,7 @@ class Newton : NewtonPoint {
     for (Index k = 0; k < rows.size; ++k) r[k] = p_.rows[rows[k]];
     for (Index k = 0; k < columns.size; ++k) c[k] = p_.rows[columns[k]];
     K_.block(span(r), span(c), out, ld);
-    if (p_.same == 1 && p_.other == 1) return;
-    std::vector<T> factor(columns.size);
-    for (Index k = 0; k < rows.size; ++k) {
-      if (k == 0 || M_.label(rows[k]) != M_.label(rows[k - 1]))
-        for (Index l = 0; l < columns.size; ++l) factor[l] = T(M_(rows[k], columns[l]));
-      for (Index l = 0; l < columns.size; ++l) out[k * ld + l] *= factor[l];
-    }
+    M_.multiply(rows, columns, out, ld);
   }
   void set_landmark_values(Index from) {
     constexpr Index wide = 512;

@@ -385,10 +385,8 @@ def test_costs_change_what_is_predicted(folder):
     )
     assert sum(row[1] for row in facts["confusion"]) < 5 and facts["mean cost"] < 1e6
     costs.rename(columns={"barolo": "merlot"}).to_csv(folder / "costs.csv", index_label="true")
-    assert (
-        "expected a row (first column) and a column for each"
-        in run("predict", "wine.pm", "test.csv", "--costs", "costs.csv", cwd=folder, code=1).stderr
-    )
+    said = run("predict", "wine.pm", "test.csv", "--costs", "costs.csv", cwd=folder, code=1).stderr
+    assert "expected a row (first column) and a column for each" in said
 
 
 def test_costs_are_a_table_with_names(folder):

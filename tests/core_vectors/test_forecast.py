@@ -72,7 +72,7 @@ def test_all_at_once_where_no_number_is_given(small, monkeypatch, seed):
     assert model.status_ == "solved" and len(model.support_) > 400
     monkeypatch.setattr(whole, "PAIR_SECONDS", 1.0)
     for params, rows in ((dict(memory="1MB"), N), (dict(time_limit=1000.0), N), ({}, N - 1)):
-        monkeypatch.setattr(whole, "MOST_ROWS", rows)
+        monkeypatch.setattr(whole, "MOST_AT_ONCE", rows)
         with pytest.warns(ConvergenceWarning, match="large_core"):
             CoreVectorSVC(C=1.0, gamma=0.3, **params).fit(X, y)
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-SMALL = 1e-3  # rows whose largest entry is below this are brought near 1 before their length is taken
+TINY_ROWS = 1e-3  # rows whose largest entry is below this are brought near 1 before their length is taken
 OUTWEIGHED = 100  # a column this much larger than the usual one decides alone: in squares, 10,000 times
 
 
@@ -54,7 +54,7 @@ def unit_rows(X: Any) -> Any:
     """
     size = abs(X).max(axis=1)
     size = size.toarray().ravel() if sp.issparse(size) else np.asarray(size)
-    tiny = np.flatnonzero((size > 0) & (size < SMALL))
+    tiny = np.flatnonzero((size > 0) & (size < TINY_ROWS))
     if len(tiny):
         power = np.zeros(len(size), dtype=np.int32)
         power[tiny] = -np.frexp(size[tiny])[1]

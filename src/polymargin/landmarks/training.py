@@ -30,10 +30,10 @@ MOST = 4096  # landmarks that "auto" goes up to
 LEVEL, LEAST = 8, 4096  # how levels grow, and the smallest
 LEAST_OF_LANDMARKS = 32  # rows per landmark of the smallest level
 ROUGH = 1e-2  # gap of all levels but the last
-ENOUGH = 3e-3  # or what a step gains, of P: on fewer rows P is off by more
+LEAST_GAIN = 3e-3  # or what a step gains, of P: on fewer rows P is off by more
 HELD_OUT = 20_000  # rows that compare numbers of landmarks, at most
 RACE = (20_000, 100_000)  # rows that train for it, at least and at most; an eighth of all between
-RACE_TOL = 3e-2  # their gap, unless steps gain ENOUGH only before: accuracy settles sooner
+RACE_TOL = 3e-2  # their gap, unless steps gain LEAST_GAIN only before: accuracy settles sooner
 
 
 @dataclass
@@ -157,7 +157,7 @@ def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None, rough: float 
     if fit.W is not None:  # landmarks that are new begin with nothing
         start[:, : fit.W.shape[1] - 1], start[:, -1] = fit.W[:, :-1], fit.W[:, -1]
     tol = task.limits.tol if every and not task.sampled else max(task.limits.tol, rough)
-    run = stepped(task, fit, rows, start, tol, 0.0 if every and not task.sampled else ENOUGH)
+    run = stepped(task, fit, rows, start, tol, 0.0 if every and not task.sampled else LEAST_GAIN)
     fit.trained, fit.evaluations = len(part), fit.evaluations + int(rows.core.evaluations)
     if every:
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
