@@ -147,7 +147,7 @@ def test_features_are_eliminated_by_sensitivity(seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, 150)
     X = np.column_stack([4 * np.eye(3)[y] + rng.normal(size=(150, 3)), rng.normal(size=(150, 5))])[:, ::-1]
-    ranking = RFE(JointSVC(gamma=0.05), n_features_to_select=3, importance_getter=importance).fit(X, y).ranking_
+    ranking = RFE(PairwiseSVC(gamma=0.05), n_features_to_select=3, importance_getter=importance).fit(X, y).ranking_
     assert set(np.flatnonzero(ranking == 1)) == {5, 6, 7}
     chosen = SelectFromModel(PairwiseSVC(gamma=0.05), importance_getter=importance, max_features=3, threshold=-np.inf)
     assert chosen.fit(X, y).get_support()[5:].all()
