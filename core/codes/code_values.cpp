@@ -10,10 +10,11 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kMaking = 0.4;   // share of the time for kernel values that all columns share
-constexpr double kMade = 5e8;     // bytes of kernel values that are certainly computed in a second
-constexpr Index kHurried = 8;     // steps per row: with fewer, a column should soon have a useful solution,
-constexpr Index kSampled = 5120;  // by this many steps on a sample
+constexpr double kMaking = 0.4;     // share of the time for kernel values that all columns share
+constexpr double kMade = 5e8;       // bytes of kernel values that are certainly computed in a second
+constexpr double kFaceShare = 0.1;  // of the memory, at least, for factors of faces
+constexpr Index kHurried = 8;       // steps per row: with fewer, a column should soon have a useful solution,
+constexpr Index kSampled = 5120;    // by this many steps on a sample
 
 }  // namespace
 
@@ -53,7 +54,11 @@ void CodeValues<T>::set_limits(const CodeProblem& p, const Settings& settings, i
   shared_.most_rows = static_cast<Index>(std::min(fit, double(kWholeColumn)));
   const bool near = std::isfinite(settings.time_limit) || settings.max_iter < kHurried * n_;
   shared_.hurry = near ? std::min<Index>(kSampled, settings.max_iter / 2) : 0;
-  if (K_) shared_.K = K_.get(), shared_.rows = rows_;
+  if (!K_) return;
+  shared_.K = K_.get(), shared_.rows = rows_;
+  // Columns that hold their own values leave half of the memory.
+  const double held = shared_.gram.values ? sizeof(T) * double(n_) * double(n_) : 0.5 * memory_;
+  shared_.room = std::max(memory_ - held, kFaceShare * memory_) / static_cast<double>(solvers);
 }
 
 template <class T>

@@ -29,6 +29,7 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   DenseQp<T>& q = steps_.qp;
   for (Index k = 0; k < rows_.size(); ++k) set_variable(k, k, start[k]);
   q.add_change(std::vector<double>(rows_.size(), 0.0), q.gradient);
+  steps_.room = shared.room;
   steps_.begin();
   if (n_sample_ == 0) return;
   rows_.certify(start, q.gradient, found_);

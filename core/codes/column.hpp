@@ -1,6 +1,7 @@
 // One column of a code whose kernel values are held, or can be (the pairs of classes of one-versus-one need their block once):
 // one run of pair steps, by one thread.
 #pragma once
+#include <limits>
 #include <vector>
 
 #include "base/pages.hpp"
@@ -18,7 +19,8 @@ struct SharedValues {
   Block<T> gram;                       // between all rows, or null
   std::vector<Pages<T>> own;           // between the rows of each class, or empty
   std::vector<double> diagonal;
-  Index most_rows = 0;  // of a column whose values may all be computed
+  Index most_rows = 0;                                    // of a column whose values may all be computed
+  double room = std::numeric_limits<double>::infinity();  // bytes for the factor of a column's face
   Index hurry =
       0;  // a limit is near, and a column should soon have a useful solution: steps that may be spent on a sample
 };

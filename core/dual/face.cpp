@@ -316,12 +316,12 @@ bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<b
   see_sums();
   sum_ = excess_;
   see_sums();
-  if (static_cast<Index>(free_.size()) > kMostFree || qp.n_groups() > kMostGroups) return false;
+  if (static_cast<Index>(free_.size()) > most_free_ || qp.n_groups() > kMostGroups) return false;
   factorize();
   int repairs = 0;
   bool reached = true;  // the tolerance that was asked for
   double last = std::numeric_limits<double>::infinity();
-  while (!lost_ && work_ < most_work_ && static_cast<Index>(free_.size()) <= kMostFree) {
+  while (!lost_ && work_ < most_work_ && static_cast<Index>(free_.size()) <= most_free_) {
     if (n_steps_ % kStopEvery == kStopEvery - 1 && stop()) break;
     if (!free_.empty()) {
       direction();

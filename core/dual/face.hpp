@@ -10,6 +10,8 @@
 // come into F. A Cholesky factor of the system is kept up to date as variables come and go, so a step costs |F|^2
 // whatever C and however close to singular H is.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -26,6 +28,10 @@ class Face {
   bool solve(FaceProgram& qp, double tol, double work, const std::function<bool()>& stop);
   // Whether this many free variables are few enough.
   static bool suits(double n_free) { return n_free <= kMostFree; }
+  // From now on the factor, and its copy while it grows, have this many bytes.
+  void limit(double bytes) {
+    most_free_ = static_cast<Index>(std::min(std::sqrt(bytes / (2 * sizeof(double))), double(kMostFree)));
+  }
   Index n_steps() const { return n_steps_; }
   // What a free variable keeps of its curvature beside those before it in the factor, in the mean. Where it is much, steps on
   // a few variables at a time are few.
@@ -77,7 +83,7 @@ class Face {
   std::vector<Index> n_free_;            // in each group
   double work_ = 0, most_work_ = 0;
   double gain_ = 0;  // fall of the objective since the worst were last set free
-  Index n_steps_ = 0;
+  Index n_steps_ = 0, most_free_ = kMostFree;
   bool lost_ = false, settled_ = false;
 };
 

@@ -1,8 +1,7 @@
 // A Cholesky factor that is kept up to date as variables come and go.
 #pragma once
-#include <vector>
-
 #include "base/data.hpp"
+#include "base/pages.hpp"
 
 namespace polymargin {
 
@@ -25,13 +24,13 @@ class Factor {
   double jitter() const { return jitter_; }
 
  private:
-  double* column(Index k) { return memory_.data() + k * stride_; }
-  const double* column(Index k) const { return memory_.data() + k * stride_; }
+  double* column(Index k) { return memory_.get() + k * stride_; }
+  const double* column(Index k) const { return memory_.get() + k * stride_; }
   void grow(Index least);
 
   Index n_ = 0, capacity_ = 0, n_groups_ = 0, stride_ = 0;
   double jitter_ = 0;
-  std::vector<double> memory_;  // column k: L[., k] from row 0 on, then W'[., k]
+  Pages<double> memory_;  // column k: L[., k] from row 0 on, then W'[., k]
 };
 
 }  // namespace polymargin

@@ -8,9 +8,9 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kTiny = 1e-12;    // curvature of a flat or indefinite direction
-constexpr Index kFewSteps = 100;   // that need no face, besides one for every four variables
-constexpr double kFaceShare = 32;  // of the work of the steps before it: what a face may cost
+constexpr double kTiny = 1e-12;   // curvature of a flat or indefinite direction
+constexpr Index kFewSteps = 100;  // that need no face, besides one for every four variables
+constexpr double kFaceShare = 16;  // of the work of the steps before it: what a face may cost
 
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
 
@@ -60,6 +60,7 @@ void PairSteps<T>::begin() {
   }
   n_iter_ = 0, n_clipped_ = 0, last_face_ = 0, idle_ = 0, until_ = 0, lost_ = settled_ = false;
   next_face_ = kFewSteps + m / 4;
+  face_.limit(room);
   next_check_ = check_every();
   status_ = Status::interrupted;
   start_z_ = qp.z, start_gradient_ = qp.gradient;
@@ -127,7 +128,7 @@ void PairSteps<T>::check() {
 }
 
 // Where most steps end at a bound, they are few: every one settles a variable. Else the free variables go together, if
-// their factor costs no more than the steps so far did.
+// their factor costs no more than some times what the steps so far did.
 template <class T>
 void PairSteps<T>::try_face(double goal, const std::function<bool()>& more) {
   refresh();

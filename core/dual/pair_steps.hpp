@@ -6,6 +6,7 @@
 // the variables, the choice of j, and the change of the gradient together with the choice of the next i. Without them
 // the variable with the largest gain goes, with the best partner given its step.
 #pragma once
+#include <limits>
 #include <vector>
 
 #include "dual/dense_qp.hpp"
@@ -18,6 +19,7 @@ template <class T>
 class PairSteps {
  public:
   DenseQp<T> qp;  // to be filled before `begin`; z becomes the solution, and after `finish` gradient is its gradient
+  double room = std::numeric_limits<double>::infinity();  // bytes for the factor of a face
 
   void begin();
   // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more`

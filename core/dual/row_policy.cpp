@@ -10,6 +10,7 @@ namespace polymargin {
 
 namespace {
 constexpr double kNoMargin = 1e-6;  // of the largest Q_ii: classes with a smaller margin overlap
+constexpr double kFaceShare = 0.1;  // of the memory, that the factor of a face may take
 constexpr double kSides = 0.25;     // of the violation of a group, that both of its sides take part in at least
 }  // namespace
 
@@ -20,6 +21,7 @@ RowPolicy<T>::RowPolicy(const DualProblem& problem, const KernelBlocks<T>& K, co
   const Index n = p_.rows.size;
   K_.diagonal(p_.rows, diagonal_.data());
   for (Index i = 0; i < n; ++i) diagonal_[i] = p_.same * diagonal_[i] + p_.ridge[i];
+  steps_.room = kFaceShare * settings.memory;
   smallest_margin_ = kNoMargin * *std::max_element(diagonal_.begin(), diagonal_.end());
   for (Index i = 0; i < n && p_.entropy; ++i) t_.push_back(std::log(start[i] / (p_.upper[i] - start[i])));
 }

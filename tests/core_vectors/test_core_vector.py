@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC
 from polymargin.core_vectors import growth as core_set
-from polymargin.core_vectors import options, whole
+from polymargin.core_vectors import forecast, options, whole
 from polymargin.papers.core_vector import circle
 from polymargin.papers.core_vector import core_set as core_set_of
 
@@ -100,7 +100,7 @@ def test_rows_that_are_mostly_core_vectors_are_solved_at_once(growing, monkeypat
     weight = rng.uniform(0.5, 2, len(y))
     Q = core_matrix(rbf(X, X, 0.4), y, 2.0, name=code, b0=float(intercept == "regularized"), weight=weight)
     optimum, calls, once = core_optimum(Q)[0], [], whole.solve_whole
-    monkeypatch.setattr(core_set, "MANY", 20)
+    monkeypatch.setattr(forecast, "MANY", 20)
     monkeypatch.setattr(whole, "solve_whole", lambda *args: calls.append(1) or once(*args))
     model = CoreVectorSVC(C=0.5, code=code, intercept=intercept, gamma=0.4, tol=tol, random_state=seed)
     model.fit(X, y, sample_weight=weight)

@@ -199,11 +199,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
             self.status_, self.n_iter_, self.duality_gap_ = fit.status, int(fit.n_iter), float(fit.gap)
             self.primal_objective_, self.dual_objective_ = float(primal), float(model.dual)
             self.core_size_path_, self.n_kernel_evals_ = list(fit.path), int(fit.evaluations)
-            record, slope = form.record(X, X), float(self.C * sample_weight.sum())
-            size = abs(self.primal_objective_)
-            if (
-                core_error(self.support_vectors_, record, self.dual_coef_, size, slope if np.isfinite(slope) else 0) > 0
-            ):  # kernel values are rounded by more than what the ball is about
+            if self._hides_slacks(form.record(X, X), float(self.C * sample_weight.sum())):
                 self.status_, self.duality_gap_ = "stalled" if fit.status == "solved" else fit.status, float("inf")
             frame.interrupted, frame.indefinite = fit.signalled, fit.indefinite
         return self
@@ -235,6 +231,14 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
 
     def _plain_form(self) -> Form:
         return Form(kernels.Kernel.of(self), 0.0, 1, 1.0, 0.0, 0.0)
+
+    def _hides_slacks(self, record: dict[str, Any], slope: float) -> bool:
+        """Whether rounding of kernel values, times C, is more than the ball is about. A hard ball has no slacks, and a
+        ball around one point no radius to lose."""
+        if not np.isfinite(slope) or len(self.support_) < 2:
+            return False
+        size = abs(self.primal_objective_)
+        return core_error(self.support_vectors_, record, self.dual_coef_, size, slope) > 0
 
     def _projections(self, X: Any) -> np.ndarray:
         """<phi(x), c>."""
