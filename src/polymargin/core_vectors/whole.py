@@ -84,7 +84,8 @@ def solve_whole(fit: Growth, e: Examples, alpha: np.ndarray | None, tol: float) 
             )  # fmt: skip
             begin, fit.n_iter, fit.signalled = out["alpha"], fit.n_iter + out["n_iter"], out["signalled"]
             fit.status = out["status"]
-            if begin.any():
+            # A stop on the way leaves the machine of some rows without scores: the core set's own is proven at least.
+            if begin.any() and (scaled or np.isfinite(out["primal"])):
                 judge(fit, e, begin, out["gradient"] if scaled else out["gradient"] + linear, ridge)
             if fit.status != "solved" or fit.gap <= fit.limits.tol or tol < FINEST:
                 break
