@@ -18,8 +18,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC
-from polymargin.core_vectors import growth as core_set
 from polymargin.core_vectors import forecast, options, whole
+from polymargin.core_vectors import growth as core_set
 from polymargin.papers.core_vector import circle
 from polymargin.papers.core_vector import core_set as core_set_of
 
