@@ -280,11 +280,12 @@ class Scatter:
     def up_low(self, alpha, near=1e-12):
         """Rows whose alpha can grow, rows whose alpha can shrink; that near to its bound alpha is at it.
 
-        Logistic: the logit ln(a / (u - a)) of a float64 close to u says nothing any more: such rows are in neither set.
+        Logistic: the logit ln(a / (u - a)) of a float64 close to u, or at the end of the range of floats, where a stops
+        falling with it, says nothing any more: such rows are in neither set.
         """
         on = np.isin(np.arange(len(self.y)), self.on)
         if self.loss == "logistic":
-            inside = on & (alpha > 0) & (alpha < self.u * (1 - 1e-7))
+            inside = on & (alpha > 1e-300 * self.u) & (alpha < self.u * (1 - 1e-7))
             return inside, inside
         top = np.inf if self.loss == "squared_hinge" else self.u * (1 - near)
         return on & (alpha < top), on & (alpha > 0)
