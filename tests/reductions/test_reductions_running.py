@@ -247,8 +247,8 @@ def test_a_limit_leaves_a_model_of_use(scheme, memory):
     X, y = overlapping()
     model = type(scheme)(**scheme.get_params()).set_params(C=1e4, tol=1e-6, memory=memory, n_jobs=2)
     limited = type(scheme)(**model.get_params()).set_params(time_limit=1.0)
-    # How far a second leads depends on who else is at work, and 2,000 steps on rounding: better than chance, which is 0.25
-    # with a standard error of 0.01 on these rows.
+    # How far a second leads depends on who else is at work, and 2,000 steps on rounding: better than chance, which is
+    # 0.25 with a standard error of 0.01 on these rows.
     check_stopped(limited, X[:-2000], y[:-2000], X[-2000:], y[-2000:], "time_limit", 0.3)
     model.set_params(max_iter=2000)
     check_stopped(model, X[:-2000], y[:-2000], X[-2000:], y[-2000:], "max_iter", 0.35)

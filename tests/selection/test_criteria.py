@@ -125,7 +125,8 @@ def test_a_weight_of_two_is_a_repeated_row(criterion, rng, seed):
     once = make(X, y, criterion, weight=weight.astype(float))(2.0, 0.7)
     repeated = make(X[times], y[times], criterion)(2.0, 0.7)
     assert once[0] == pytest.approx(repeated[0], rel=1e-8)
-    np.testing.assert_allclose(once[1], repeated[1], rtol=1e-5)
+    # A component near zero is a difference of sums of the size of the others, whose rounding it has.
+    np.testing.assert_allclose(once[1], repeated[1], rtol=1e-5, atol=1e-6 * np.abs(repeated[1]).max())
 
 
 def test_the_path_and_the_threads_do_not_matter():
