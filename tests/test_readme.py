@@ -101,6 +101,8 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
+    if name.startswith("polymargin.onnx"):  # an extra
+        pytest.importorskip("onnx")
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).failed == 0
 
