@@ -102,7 +102,7 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     if name.startswith("polymargin.onnx"):  # an extra
-        pytest.importorskip("onnx")
+        pytest.importorskip("skl2onnx")
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).failed == 0
 
