@@ -106,12 +106,14 @@ def test_a_callback_can_end_autosvc():
     assert model.score(X, y) > 0.9
 
 
-def test_scikit_learns_progress_bar_follows_into_the_machine():
+def test_scikit_learns_progress_bar_follows_into_the_machine(capfd):
     callback = pytest.importorskip("sklearn.callback")
     pytest.importorskip("rich")
     X, y = iris()
     for model in (KernelSearchCV(JointSVC(), C=[1], gamma=[0.1]), AutoSVC()):
         model.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(X, y)
+        shown = "".join(capfd.readouterr())
+        assert type(model).__name__ in shown and "100%" in shown
 
 
 # --- pictures and rankings --------------------------------------------------------------------------------------------
