@@ -136,7 +136,8 @@ class Checks:
         truth = m.dual(m.point)
         if truth is not None:
             D, scale = (float(v) for v in truth)
-            self.allow_d = REL * scale + min(self.noise_d, most * scale)
+            least = self.noise_d * min(1.0, float(np.finfo(float).eps / self.f.eps))  # of float64, whatever cancels
+            self.allow_d = REL * scale + max(min(self.noise_d, most * scale), least)
             off = r.dual_objective_ - D
             if getattr(m, "shifted", False):  # D is the best of all variables with these coefficients
                 off = max(off, 0.0)

@@ -114,7 +114,7 @@ def unit_rows(X, rows):
     Kernel values of such rows change by as much as those of any float32 rows do when these are rounded from float64:
     the model is one of the rounded rows. How their lengths are summed up depends on the form of storage.
     """
-    unit = scales.unit_rows(X)
+    unit = scales.unit_rows(X if sp.issparse(X) else np.asarray(X))
     unit = unit.toarray() if sp.issparse(unit) else unit
     length = np.sqrt((rows.astype(np.longdouble) ** 2).sum(axis=1))[:, None]
     off = np.abs(unit - rows / np.where(length > 0, length, 1)).max(initial=0)

@@ -65,25 +65,31 @@ def pid():
     return os.getpid()
 
 
-def slowly(part, mark):
-    """Rows that take a moment to make, so that a fit is still running when its worker dies."""
+def slowly(part, done):
+    """Rows that take a moment to make until a worker is dead, so that it dies in the middle of a fit."""
     import time
 
-    time.sleep(0.05)
+    if not done.exists():
+        time.sleep(0.05)
     return part
 
 
-def test_a_worker_killed_in_mid_fit_changes_nothing(client, data):
+def test_a_worker_killed_in_mid_fit_changes_nothing(client, data, tmp_path):
     X, y, alone = data
-    A = da.from_array(X, chunks=(250, -1)).map_blocks(slowly, mark=0, dtype=X.dtype)
+    done = tmp_path / "done"
+    A = da.from_array(X, chunks=(250, -1)).map_blocks(slowly, done=done, dtype=X.dtype)
     killed = []
+
+    def kill(victim):
+        os.kill(victim, signal.SIGKILL)
+        done.touch()
 
     class Kill(CoreVectorSVC):
         """Kills a worker between two passes, while the others hold tasks."""
 
         def _form(self, *arguments):
             victims = list(client.run(pid).values())
-            client.loop.call_later(0.3, os.kill, victims[0], signal.SIGKILL)
+            client.loop.call_later(0.3, kill, victims[0])
             killed.append(victims[0])
             return super()._form(*arguments)
 

@@ -221,6 +221,15 @@ def test_no_margin():
     np.testing.assert_allclose(centered(est, X), 0, atol=1e-6)
 
 
+@pytest.mark.parametrize("nu", np.linspace(0.02, 0.3, 15))
+def test_a_margin_of_rounding_is_none(nu, seed):
+    """All kernel values are tanh(1): what is left of rho is rounding, above zero or below it."""
+    X, y = blobs([20, 9, 11, 17, 12], 3, seed=seed)
+    est = JointSVC("scatter", nu=nu, intercept="exact", kernel="sigmoid", gamma=1e-30, coef0=1.0)
+    with pytest.warns(ConvergenceWarning, match="'no_margin'"):
+        est.fit(X, y)
+
+
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("nu", [0.05, 0.15, 0.5])
 def test_overlapping_classes_have_no_margin(nu, intercept):

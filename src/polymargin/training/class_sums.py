@@ -50,10 +50,10 @@ def nu_form(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray | None) -> O
     rho = float(r[0]) if shares is None else float(shares @ r)
     b = np.zeros(T) if shares is None else rho - r
     if run.relative:  # the violation in the unit of tol; there is none where the margin is no larger than rounding
-        if out["status"] == "solved" and not (rho > 0 and out["violation"] <= run.limits.tol * rho):
-            out["status"] = (
-                "stalled" if np.any(q.ridge) else "no_margin"
-            )  # a ridge leaves a margin, except for rounding
+        seen = rho > run.least_margin
+        if out["status"] == "solved" and not (seen and out["violation"] <= run.limits.tol * rho):
+            # a ridge leaves a margin, except for rounding
+            out["status"] = "stalled" if np.any(q.ridge) else "no_margin"
         elif rho > 0:
             out["violation"] /= rho
     return out | {"rho": rho, "b": b, "extra": 0.0}

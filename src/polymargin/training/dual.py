@@ -19,7 +19,7 @@ from .. import _core
 from ..fitting.examples import COPIED_ROWS, Examples
 from ..fitting.limits import Limits
 from ..kernels import as_data, is_far
-from .certificates import squares
+from .certificates import EPS, squares
 from .class_sums import Qp, exact_c_form, nu_form
 from .problem import Formulation, Solution
 from .runs import Out, Run, in_precision, value_type
@@ -41,6 +41,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     strength = f.strength(e.weight[order], T)
     k = squares(e.X, e.rows, kernel)
     largest = 0.0 if k is None or kernel["centered"] else same * float(k.max(initial=0.0))
+    least_margin = EPS * T * (same if k is None else largest)  # scores weigh kernel values by a, whose sum is T
     q = program(f, strength, e.segments)
     check_nu(f, e)
 
@@ -49,7 +50,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
             as_data(e.X), kernel, e.sorted_rows, e.segments, same, same if signed else other, dtype,
             float(limits.memory), limits.threads,
         )  # fmt: skip
-        run = Run(core, limits, f.nu is not None and not f.form.entropy, largest)
+        run = Run(core, limits, f.nu is not None and not f.form.entropy, largest, least_margin)
         if signed:
             out = signed_form(run, q, begin, exact)
         elif f.nu is not None:

@@ -47,6 +47,7 @@ class Run:
     limits: Limits
     relative: bool = False
     largest: float = 0.0  # Q[i, i], where kernel values have no bound
+    least_margin: float = 0.0  # a smaller rho is no more than rounding
     n_iter: int = 0
     signalled: bool = False
     stopped: str | None = None  # why an earlier solve ended before its time: nothing more is to be done
