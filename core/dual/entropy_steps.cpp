@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace polymargin {
@@ -12,6 +13,11 @@ constexpr Index kStopEvery = 4096;  // steps between two looks at the clock
 constexpr double kRoot = 1e-9;      // a value far from that of a root
 
 double sigmoid(double t) { return t >= 0 ? 1 / (1 + std::exp(-t)) : std::exp(t) / (1 + std::exp(t)); }
+// log(a / c), where a quotient of tiny numbers may be 0 or infinite.
+double log_ratio(double a, double c) {
+  const double r = a / c;
+  return r > 0 && r <= std::numeric_limits<double>::max() ? std::log(r) : std::log(a) - std::log(c);
+}
 double log_add(double x, double y) { return std::max(x, y) + std::log1p(std::exp(-std::abs(x - y))); }
 
 // The root of an increasing function of t by Newton's method inside a bracket. Beside a pole Newton's steps are short far from
@@ -38,7 +44,7 @@ template <class F>
 double last_inside(double from, double t, const F& inside) {
   while (!inside(t)) {
     const double middle = 0.5 * (from + t);
-    if (middle == from || middle == t) return from;
+    if (!(std::min(from, t) < middle && middle < std::max(from, t))) return from;
     (inside(middle) ? from : t) = middle;
   }
   return t;
@@ -85,7 +91,7 @@ bool newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
         if (a <= 0) return std::pair{1e300, 1.0};
         if (c <= 0) return std::pair{-1e300, 1.0};
         const double slope = uv * sigmoid(x) * sigmoid(-x);
-        return std::pair{G + quad * s + x - std::log(a / c), 1 + slope * (quad + 1 / a + 1 / c)};
+        return std::pair{G + quad * s + x - log_ratio(a, c), 1 + slope * (quad + 1 / a + 1 / c)};
       });
       // Where v and w reach their bounds together, rounding may put the root beyond.
       t = last_inside(qp.t[v], t, [&](double x) { return aw - step(x) > 0 && cw + step(x) > 0; });
@@ -96,7 +102,7 @@ bool newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
         continue;
       }
       if (!(a > 0 && c > 0)) return false;
-      tw = std::log(a / c);
+      tw = log_ratio(a, c);
     }
     const bool moved = t != qp.t[v] || tw != qp.t[w];
     set_entropy(qp, v, t);

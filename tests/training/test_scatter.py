@@ -221,6 +221,13 @@ def test_no_margin():
     np.testing.assert_allclose(centered(est, X), 0, atol=1e-6)
 
 
+def test_logits_beyond_all_numbers(seed):
+    """Kernel values of 1e11 part the logits of a pair so far that the quotient of both shares is none."""
+    X, y = blobs([21, 21, 21, 21], 26, seed=seed)
+    est = JointSVC("scatter", loss="logistic", nu=0.3, kernel="poly", gamma=8e-4, coef0=0.0).fit(X * 20 + 500, y)
+    assert est.status_ == "solved" and est.duality_gap_ < 1e-9
+
+
 @pytest.mark.parametrize("nu", np.linspace(0.02, 0.3, 15))
 def test_a_margin_of_rounding_is_none(nu, seed):
     """All kernel values are tanh(1): what is left of rho is rounding, above zero or below it."""
