@@ -21,8 +21,13 @@ class Columns:
         self.reduced = np.abs(self.point).T
         self.unit = 1.0
 
+    def outputs(self, b):
+        """Those of the model come from its weights where it has some: far from the origin, sums of b lose more digits."""
+        weights = getattr(self.f.model, "coef_", None)
+        return self.f.K @ b.T if weights is None or b is not self.point else self.f.X @ weights.T.astype(self.f.real)
+
     def short(self, b):
-        F = self.f.K @ b.T
+        F = self.outputs(b)
         return np.where(self.S != 0, np.maximum(1 - self.S * (F + self.bias), 0), 0), F
 
     def primal(self, b):
