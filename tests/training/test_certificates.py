@@ -173,3 +173,16 @@ def test_a_row_loses_by_every_slack_it_has(machine, slacks, rng, monkeypatch):
     monkeypatch.setattr(certificates, "hiding_error", lambda e, claim: seen.append(claim) or 0.0)
     JointSVC(machine, kernel="linear", C=3.0).fit(rng.normal(size=(40, 2)), np.arange(40) % 4)
     np.testing.assert_allclose(seen[-1].slopes, 3.0 * slacks)
+
+
+def test_the_machine_of_some_rows_proves_nothing(seed):
+    """A fit stopped at the smaller problem it begins with has variables beyond the bounds: their value bounds nothing."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, 900)
+    X = rng.normal(size=(4, 20))[y] + rng.normal(size=(900, 20)) + 1e6
+    model = JointSVC("llw", kernel="linear", intercept="none", max_iter=3000, time_limit=1000.0)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model.fit(X, y)
+    B = model.dual_coef_
+    largest = (B[y[model.support_], np.arange(B.shape[1])] - B).max()
+    assert largest > 1.5 * model.C and model.dual_objective_ == -np.inf and model.duality_gap_ == np.inf

@@ -53,7 +53,8 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
         run = Run(core, limits)
         at = dict(upper=upper[order], ridge=ridge[order], b=b.ravel(), solver=f.solver, tol=limits.tol)
         out = run.call(**at)
-        if f.solver == "auto" and error * float(np.linalg.norm(out["alpha"])) > limits.tol:
+        known = np.isfinite(out["dual"])  # not where a stop left the machine of some of the rows, beyond the bounds
+        if f.solver == "auto" and known and error * float(np.linalg.norm(out["alpha"])) > limits.tol:
             out |= run.recomputed(**at | {"b": out["alpha"]})
             if out["status"] == "solved" and out["violation"] > limits.tol:
                 out["status"] = "stalled"
