@@ -22,13 +22,11 @@ class Columns:
         self.unit = 1.0
 
     def outputs(self, b):
-        """Those of the model come from its weights where it has some: far from the origin, sums of b lose more digits."""
+        """Those of the model come from its weights, if it has some: far from the origin sums of b lose more digits."""
         weights = getattr(self.f.model, "coef_", None)
-        return (
-            self.f.K @ b.T
-            if weights is None or b is not self.point
-            else self.f.X[self.f.on] @ weights.T.astype(self.f.real)
-        )
+        if weights is None or b is not self.point:
+            return self.f.K @ b.T
+        return self.f.X[self.f.on] @ weights.T.astype(self.f.real)
 
     def short(self, b):
         F = self.outputs(b)
