@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, get_blas_funcs, solve_triangular
 
 from ..fitting.limits import Ended
 from ..machines import Machine
@@ -132,8 +132,9 @@ class Curved:
         """The factor of I + sum_i weight_i phi_i phi_i', a block that stands for that of every class."""
         m, phi = len(self.phi), self.phi
         M = np.empty((m + 1, m + 1))
-        M[:m, :m] = (phi * weight) @ phi.T
-        M[m, :m] = M[:m, m] = phi @ weight
+        heavy = phi * np.sqrt(weight)
+        M[:m, :m] = get_blas_funcs("syrk", (heavy,))(1.0, heavy, lower=1)  # the lower triangle
+        M[m, :m] = phi @ weight
         M[m, m] = float(weight.sum())
         # Rounding of float32 sums must not make it indefinite.
         M.flat[:: m + 2] += 1 + 4 * np.finfo(phi.dtype).eps * M.trace()
@@ -208,7 +209,7 @@ class Newton:
     n_iter: int = 0  # passes
     status: str = "solved"
     signalled: bool = False
-    best: Point | Any = None  # of the smallest P
+    best: Point | Any = None  # of the smallest P, but for W = 0
     proof: tuple[float, np.ndarray] | None = None  # linear part and V of the best dual point
     s: float = FIRST
     t: float = 1.0  # the step that is tried first
@@ -219,6 +220,11 @@ class Newton:
     @property
     def primal(self) -> float:
         return self.best.primal if self.best else np.inf
+
+    @property
+    def usable(self) -> bool:
+        """Whether the best point tells classes apart: W = 0 does not, though the first steps may have a larger P."""
+        return self.best is not None and bool(self.best.W.any())
 
     @property
     def dual(self) -> float:
@@ -314,7 +320,7 @@ class Newton:
         self.tell()
         point = self.rows.sums(W, self.s, self)
         self.n_iter += 1
-        if not self.best or point.primal < self.best.primal:
+        if not self.usable or point.primal < self.best.primal:
             self.best = point
         self.prove(point)
         return point
@@ -331,10 +337,10 @@ class Newton:
         self.proof = (linear + t * gain, V + t * move)
 
     def tell(self) -> None:
-        """Report, and end where a limit is reached; the first pass is always made."""
+        """Report, and end where a limit is reached; no clock ends a fit before its first step."""
         if self.report and self.report(self.event()):
             raise Ended("interrupted")
-        if self.best is not None and time.monotonic() > self.deadline:
+        if self.usable and time.monotonic() > self.deadline:
             raise Ended("time_limit")
 
     def event(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..kernels import as_data
 from .choice import Basis
 from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
 
+FLAT = 1e-6  # of the mean curvature: rows with less have no part in a Newton step
 STEP = 1 << 16  # examples between two looks at the clock; a multiple of the core's tile
 
 
@@ -74,10 +75,13 @@ def point_of(
 
 
 def drawn_shares(weight: np.ndarray, most: int) -> np.ndarray:
-    """Probabilities that follow the weights, with about the sum `most`, at most 1."""
+    """Probabilities that follow the weights, with about the sum `most`, at most 1; 0 where there is next to none."""
     total = float(weight.sum(dtype=np.float64))
-    if len(weight) <= most or not total > 0:
+    if not total > 0:
         return np.ones(len(weight), dtype=np.float32)
+    curved = weight > FLAT * total / len(weight)
+    if np.count_nonzero(curved) <= most:
+        return curved.astype(np.float32)
     share = np.minimum(weight * (most / total), 1.0)
     cut, free = most - float(share.sum(dtype=np.float64)), float(share[share < 1].sum(dtype=np.float64))
     if free > 0.01 * cut:  # what was cut off goes to the others

@@ -26,7 +26,7 @@ from .passes import HeldRows, Strong
 SMALL = 4096  # rows up to which a problem is solved exactly, by the engine of JointSVC on explicit features
 STEPS = 1000  # of the engine that a pass counts for
 ALL = 2048  # rows up to which all are landmarks
-MOST = 4096  # landmarks that "auto" goes up to
+MOST, PART = 4096, 8  # landmarks that "auto" goes up to, and rows per landmark: with fewer, exact training is quicker
 LEVEL, LEAST = 8, 4096  # how levels grow, and the smallest
 LEAST_OF_LANDMARKS = 32  # rows per landmark of the smallest level
 ROUGH = 1e-2  # gap of all levels but the last
@@ -235,7 +235,7 @@ def race(task: LandmarkTask, fit: Fit, choice: Choice, at: np.ndarray) -> None:
                 return
         right, seconds = now, time.monotonic() - begin
         # All rows at the next number take some times as long as this round.
-        if 2 * m > min(MOST, n) or time.monotonic() + 12 * seconds > limit:
+        if 2 * m > min(MOST, n if n <= SMALL else n // PART) or time.monotonic() + 12 * seconds > limit:
             return
         m *= 2
 
