@@ -144,6 +144,9 @@ def test_slope_and_curvature_against_differences(machine, loss, seed):
     if loss == "hinge":  # squares have kinks in their slope
         assert_allclose(found.product(d), (ahead.gradient - behind.gradient) / (2 * e), rtol=1e-5, atol=1e-5)
         K = rng.normal(size=(2, T, 9))  # the Hessian is symmetric
+        phi = np.vstack([basis.features(X, np.arange(len(y)), 1), np.ones(len(y))])
+        margins, damped = losses.against(d @ phi, y), rows.curved(at, s, 0.3)
+        assert_allclose(np.vdot(d, damped.product(d) - found.product(d)), 0.3 * u @ (margins**2).sum(axis=0), rtol=1e-9)
         assert_allclose(np.vdot(K[0], found.product(K[1])), np.vdot(K[1], found.product(K[0])), rtol=1e-9)
 
 
@@ -234,7 +237,7 @@ def test_rows_without_curvature_have_no_part(seed):
 def test_an_eighth_of_the_rows_at_most(monkeypatch):
     """Where every doubling gains: exact training is quicker than with more."""
 
-    def descend(task, fit, part, rough=0.0):
+    def descend(task, fit, part):
         fit.W, fit.primal, fit.dual, fit.gap = np.zeros((task.n_classes, len(fit.basis.at) + 1)), 1.0, 1.0, 0.0
 
     monkeypatch.setattr(training, "descend", descend)

@@ -54,15 +54,16 @@ class HeldRows:
             g += part["g"]
         return point_of(self.L, W, total, G, g, curvature)
 
-    def curved(self, point: Point, s: float, factor: Any = None) -> Curved:
+    def curved(self, point: Point, s: float, damping: float = 0.0, factor: Any = None) -> Curved:
         """Rows that stand for the curvature at a point: all, or enough of them, the more curved the likelier."""
         n, m = len(self.y), len(self.L)
-        share = drawn_shares(point.curvature, max(FEWEST, ROWS * m))
+        weight = point.curvature + (self.losses.n_classes * damping * self.strength).astype(np.float32)
+        share = drawn_shares(weight, max(FEWEST, ROWS * m))
         at = np.flatnonzero(np.random.default_rng(self.seed).random(n, dtype=np.float32) < share)
         at = at if len(at) else np.arange(min(n, FEWEST))
         share = np.maximum(share, np.float32(1e-30))
         K, a = self.core.some(at, *expanded(self.L, point.W), s)
-        return Curved(self.L, K, self.y[at], a, self.strength[at], share[at], self.losses, s, factor)
+        return Curved(self.L, K, self.y[at], a, self.strength[at], share[at], self.losses, s, damping, factor)
 
 
 def point_of(
