@@ -35,7 +35,7 @@ class LandmarkSVC(LandmarkModel):
 
     and B and b minimize the problem of :class:`JointSVC` with the regularized intercept among all such scores. With
     landmarks for all rows it is that problem; `residual_` says how much of the feature vectors fewer leave out. Time
-    and memory are those of n m kernel values and some ten passes over them, however many rows are support vectors:
+    and memory are those of n m kernel values and some six passes over them, however many rows are support vectors:
     with overlapping classes these are most of all rows, and exact training takes time like n squared.
 
     The gap of the restricted problem is certified: every pass over the rows computes the primal value of a model and
