@@ -135,7 +135,7 @@ def measure(name, n, solver, limit):
     SOLVERS[solver](gamma).fit(X[some], y[some])  # loads the library and starts its threads
     held = peak_memory()
     wall, cpu, model = timed(lambda: SOLVERS[solver](gamma).fit(X, y), limit, most=1)
-    facts = dict(wall=wall, cpu=cpu, memory=(peak_memory() - held) / 1e9, bayes=bayes)
+    facts = dict(n=len(y), wall=wall, cpu=cpu, memory=(peak_memory() - held) / 1e9, bayes=bayes)
     facts["accuracy"] = float(np.mean(model.predict(test) == labels))
     facts["announced"] = getattr(model, "announced_seconds_", None)
     if hasattr(model, "explain_choices_"):
@@ -228,7 +228,7 @@ def show(name, n, solvers, limit, keep):
             keep(dict(set=name, n=n, solver=solver, note=reason))
             continue
         run = given[0]
-        keep(dict(set=name, n=n, solver=solver, **run))
+        keep(dict(set=name, solver=solver, **run))
         ours = run if solver == OURS else ours
         ratio = f"{run['cpu'] / ours['cpu']:.3g}" if ours else "-"
         bayes = "-" if run["bayes"] is None else f"{run['bayes']:.4f}"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polymargin import AutoSVC, LandmarkSVC, PairwiseSVC, load_model, save_model
-from polymargin.auto import contest
+from polymargin.auto import contest, task
 from polymargin.auto.contest import Prospect, Trial, chosen, growth
 from polymargin.report.facts import facts
 
@@ -87,6 +87,27 @@ def test_sums_of_the_forecast(many, monkeypatch, seed):
         assert found.seconds == pytest.approx(trial.seconds * (1200 / trial.m) ** power)
         assert 0.4 < found.accuracy <= 1
     assert set(seen) == {"pairwise", "core-vector", "landmarks"} and 0.5 < seen["pairwise"][1] <= 1
+
+
+def test_a_trial_without_time_is_not_chance(many, monkeypatch, seed):
+    """Landmarks that their share of time cuts off are judged by what they reached, and that is a model."""
+    monkeypatch.setattr("polymargin.landmarks.training.SMALL", 0)
+    monkeypatch.setattr("polymargin.landmarks.training.ALL", 0)
+    tried, named, seen = contest.Contest.tried, task.machine_named, {}
+
+    def hurried(name, **parameters):
+        return named(name, **parameters | ({"time_limit": 1e-6} if name == "landmarks" else {}))
+
+    def kept(self, name, *given):
+        seen[name] = tried(self, name, *given)
+        return seen[name]
+
+    monkeypatch.setattr(task, "machine_named", hurried)
+    monkeypatch.setattr(contest.Contest, "tried", kept)
+    y = np.random.default_rng(seed).integers(0, 20, 1200)
+    X = np.random.default_rng(seed + 1).normal(size=(1200, 20)) + 5 * np.eye(20)[y]
+    AutoSVC(C=1.0, gamma=0.05).fit(X, y)
+    assert seen["landmarks"].right.mean() > 0.5  # chance is 1 / 20
 
 
 def test_quick_exact_machines_are_tried_alone(many, monkeypatch, seed):

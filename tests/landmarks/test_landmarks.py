@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC, LandmarkSVC
 from polymargin.fitting.limits import Limits
-from polymargin.landmarks import blas, choice, passes
+from polymargin.landmarks import blas, choice, passes, training
 from polymargin.landmarks.newton import Curved, Losses
 from polymargin.machines import MACHINES
 
@@ -140,10 +140,13 @@ def test_slope_and_curvature_against_differences(machine, loss, seed):
     ahead, behind = (rows.sums(W + t * d, s, quiet) for t in (e, -e))
     assert_allclose(np.vdot(at.gradient, d), (ahead.smooth - behind.smooth) / (2 * e), rtol=1e-6)
     found = rows.curved(at, s)
-    assert isinstance(found, Curved) and len(found.y) == len(y)
+    assert isinstance(found, Curved) and len(found.y) == (len(y) if loss == "hinge" else np.count_nonzero(at.curvature))
     if loss == "hinge":  # squares have kinks in their slope
         assert_allclose(found.product(d), (ahead.gradient - behind.gradient) / (2 * e), rtol=1e-5, atol=1e-5)
         K = rng.normal(size=(2, T, 9))  # the Hessian is symmetric
+        phi = np.vstack([basis.features(X, np.arange(len(y)), 1), np.ones(len(y))])
+        margins, damped = losses.against(d @ phi, y), rows.curved(at, s, 0.3)
+        assert_allclose(np.vdot(d, damped.product(d) - found.product(d)), 0.3 * u @ (margins**2).sum(axis=0), rtol=1e-9)
         assert_allclose(np.vdot(K[0], found.product(K[1])), np.vdot(K[1], found.product(K[0])), rtol=1e-9)
 
 
@@ -221,6 +224,28 @@ def test_number_of_landmarks_by_itself(seed):
     y = np.add(*np.floor(8 * X).astype(int).T) % 2  # a board of 8 x 8 fields
     board = LandmarkSVC(gamma=128.0, C=10.0, random_state=seed).fit(X, y)
     assert len(board.support_) >= 256 and board.score(X, y) > 0.9
+
+
+def test_rows_without_curvature_have_no_part(seed):
+    rng = np.random.default_rng(seed)
+    weight = np.where(rng.random(5000) < 0.1, rng.uniform(0.5, 2.0, 5000), 1e-12).astype(np.float32)
+    assert_array_equal(passes.drawn_shares(weight, 1000) > 0, weight > 0.1)
+    assert passes.drawn_shares(weight, 100).sum() == pytest.approx(100, rel=0.02)
+    assert passes.drawn_shares(np.zeros(7), 3).sum() == 7  # nothing is known
+
+
+def test_an_eighth_of_the_rows_at_most(monkeypatch):
+    """Where every doubling gains: exact training is quicker than with more."""
+
+    def descend(task, fit, part):
+        fit.W, fit.primal, fit.dual, fit.gap = np.zeros((task.n_classes, len(fit.basis.at) + 1)), 1.0, 1.0, 0.0
+
+    monkeypatch.setattr(training, "descend", descend)
+    monkeypatch.setattr(training, "hits", lambda task, fit, part: np.arange(len(part)) < len(fit.basis.at))
+    X, y = overlapping(9000)
+    for part, most in ((8, 1024), (4, 2048)):
+        monkeypatch.setattr(training, "PART", part)
+        assert most // 2 < len(LandmarkSVC(gamma=30.0, landmarks="uniform").fit(X, y).support_) <= most
 
 
 def test_given_landmarks(seed):

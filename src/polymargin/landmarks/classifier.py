@@ -35,7 +35,7 @@ class LandmarkSVC(LandmarkModel):
 
     and B and b minimize the problem of :class:`JointSVC` with the regularized intercept among all such scores. With
     landmarks for all rows it is that problem; `residual_` says how much of the feature vectors fewer leave out. Time
-    and memory are those of n m kernel values and some ten passes over them, however many rows are support vectors:
+    and memory are those of n m kernel values and some six passes over them, however many rows are support vectors:
     with overlapping classes these are most of all rows, and exact training takes time like n squared.
 
     The gap of the restricted problem is certified: every pass over the rows computes the primal value of a model and
@@ -52,8 +52,9 @@ class LandmarkSVC(LandmarkModel):
         Weight of the losses.
     n_landmarks : "auto" or int, default="auto"
         "auto" takes all rows if they are up to 2,048; else it begins with 128 (512 up to 20,000 rows) and doubles their
-        number until rows that were held out gain nothing from it beyond their noise, or `time_limit` leaves no time for
-        more. Landmarks that others span, up to rounding, are left out.
+        number until rows that were held out gain nothing from it beyond their noise, an eighth of all rows would be
+        landmarks (exact training is quicker then), or `time_limit` leaves no time for more. Landmarks that others span,
+        up to rounding, are left out.
     landmarks : {"auto", "uniform", "k-means++", "cholesky"} or array-like of shape (n_landmarks, n_features), \
             default="auto"
         How they are chosen from a sample of the rows in which rare classes have more than their share: at random, by

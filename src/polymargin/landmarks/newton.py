@@ -18,8 +18,11 @@ A Newton step needs the curvature of the losses: of some times as many rows as t
 probabilities that follow their curvature. Conjugate gradients with the second moments of these rows as preconditioner
 do the rest, so a step costs one pass over all rows and little else. What all rows said along the last steps corrects it
 (limited-memory BFGS): a sample misjudges some directions. The first step after s has fallen uses the
-curvature from before, which follows the path of minimizers; the new one alone overshoots. Passes never form L^-1 of
-anything with n columns: L^-T is applied to W. Many rows begin with fewer (`training.py`), so most steps are cheap ones.
+curvature from before, which follows the path of minimizers; the new one alone overshoots. For a small s few rows are
+curved, and a step that leaves these where they are may carry all others past their kinks: so every row has some
+curvature besides, its strength times the damping, which falls with every step that is as good as foretold. Passes never
+form L^-1 of anything with n columns: L^-T is applied to W. Many rows begin with fewer (`training.py`), so most steps
+are cheap ones.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, get_blas_funcs, solve_triangular
 
 from ..fitting.limits import Ended
 from ..machines import Machine
@@ -41,10 +44,13 @@ LOWEST = 1e-9  # s at most so small: rounding of scores is not much less
 FACTOR = 6.0  # by which s falls at most from one stage to the next
 ROWS = 16  # per landmark that a Newton step looks at ...
 FEWEST = 4096  # ... and at least this many
-CG_STEPS, CG_TOL = 60, 0.3
+CG_STEPS, CG_TOL = 60, 0.1
 FEW = 12  # steps of conjugate gradients after which a preconditioner is used again
 HALVINGS = 12  # of a step
 MEMORY = 8  # steps that the next is corrected by
+DAMPING, AGAIN = 0.5, 0.05  # at the start, in units of C times weight, and at that of all further fits
+EASED, RAISED = 4.0, 3.0  # by which damping falls after a step as good as foretold, and grows after one too long
+GOOD, LONG = 0.7, 0.6  # the best step along a direction, in units of that taken, from which and up to which it was so
 IDLE = 4  # steps without any gain: rounding has the last word
 
 
@@ -93,7 +99,8 @@ class Losses:
 class Curved:
     """Some rows that stand for the curvature of all: kernel values (m, k), classes, variables (k, T), strengths.
 
-    `share` are the probabilities with which they were drawn; `factor`, if given, that of a matrix like the Hessian.
+    Every margin of a row has the curvature `damping` times its strength besides that of the losses. `share` are the
+    probabilities with which they were drawn; `factor`, if given, that of a matrix like the Hessian.
     """
 
     L: np.ndarray
@@ -104,6 +111,7 @@ class Curved:
     share: np.ndarray
     losses: Losses
     s: float
+    damping: float = 0.0
     factor: Any = None
     steps: int = 0  # of conjugate gradients
 
@@ -119,6 +127,7 @@ class Curved:
             p, scale = self.a.T / self.strength, self.strength / self.s
             first = np.abs(p) if losses.capped else np.abs(p) * (1 - np.abs(p))
             second = p if losses.capped else np.zeros((T, 1))
+        first = first + self.damping * self.strength / scale
         self.scale = (scale / self.share).astype(dtype)
         self.first, self.second = first.astype(dtype), second.astype(dtype)
         if self.factor is None:
@@ -132,8 +141,9 @@ class Curved:
         """The factor of I + sum_i weight_i phi_i phi_i', a block that stands for that of every class."""
         m, phi = len(self.phi), self.phi
         M = np.empty((m + 1, m + 1))
-        M[:m, :m] = (phi * weight) @ phi.T
-        M[m, :m] = M[:m, m] = phi @ weight
+        heavy = phi * np.sqrt(weight)
+        M[:m, :m] = get_blas_funcs("syrk", (heavy,))(1.0, heavy, lower=1)  # the lower triangle
+        M[m, :m] = phi @ weight
         M[m, m] = float(weight.sum())
         # Rounding of float32 sums must not make it indefinite.
         M.flat[:: m + 2] += 1 + 4 * np.finfo(phi.dtype).eps * M.trace()
@@ -151,7 +161,7 @@ class Curved:
         return d + np.column_stack([e @ self.phi.T, e.sum(axis=1)])
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """The Newton direction by conjugate gradients, to a third of the gradient: more does not pay."""
+        """The Newton direction by conjugate gradients, to a tenth of the gradient: more does not pay."""
 
         def precondition(r: np.ndarray) -> np.ndarray:
             return cho_solve(self.factor, r.T, check_finite=False).T
@@ -208,10 +218,11 @@ class Newton:
     n_iter: int = 0  # passes
     status: str = "solved"
     signalled: bool = False
-    best: Point | Any = None  # of the smallest P
+    best: Point | Any = None  # of the smallest P, but for W = 0
     proof: tuple[float, np.ndarray] | None = None  # linear part and V of the best dual point
     s: float = FIRST
     t: float = 1.0  # the step that is tried first
+    damping: float = DAMPING
     enough: float = 0.0  # relative decrease of a step after which no more are made, whatever the gap
     decrease: float = np.inf  # that the last step promised
     secants: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)  # steps, and changes of the gradient
@@ -219,6 +230,11 @@ class Newton:
     @property
     def primal(self) -> float:
         return self.best.primal if self.best else np.inf
+
+    @property
+    def usable(self) -> bool:
+        """Whether the best point tells classes apart: W = 0 does not, though the first steps may have a larger P."""
+        return self.best is not None and bool(self.best.W.any())
 
     @property
     def dual(self) -> float:
@@ -229,7 +245,7 @@ class Newton:
         return relative_gap(self.primal, self.dual)
 
     def run(self, rows: Any, W: np.ndarray) -> Newton:
-        """Minimize from W; `rows` has `sums(W, s)` and `curved(point, s)`."""
+        """Minimize from W; `rows` has `sums(W, s, run)` and `curved(point, s, damping, factor)`."""
         self.rows, self.proof = rows, None
         self.best = cast(Any, None)
         try:
@@ -249,7 +265,7 @@ class Newton:
         curvature: Curved | Any = None
         while self.gap > self.tol:
             again = curvature is not None and curvature.s == self.s and curvature.steps <= FEW
-            curvature = self.rows.curved(now, self.s, curvature.factor if again else None)
+            curvature = self.rows.curved(now, self.s, self.damping, curvature.factor if again else None)
             now = self.lowered(now)
             before = (self.gap, now.smooth)
             now = self.step(now, curvature)
@@ -302,8 +318,11 @@ class Newton:
             best = -0.5 * slope * t / bend if bend > 0 else 2.0  # of the parabola through both, in units of t
             if new.smooth <= now.smooth + 1e-4 * t * slope:
                 self.t = min(1.0, t * float(np.clip(best, 1.0, 4.0)))
+                self.damping *= 1 / EASED if best > GOOD else RAISED if best < LONG else 1.0
                 self.secants.append((new.W - now.W, new.gradient - now.gradient))
                 return new
+            if t == self.t:
+                self.damping = min(RAISED * self.damping, DAMPING)
             t *= float(np.clip(best, 0.1, 0.5))
         return now
 
@@ -314,7 +333,7 @@ class Newton:
         self.tell()
         point = self.rows.sums(W, self.s, self)
         self.n_iter += 1
-        if not self.best or point.primal < self.best.primal:
+        if not self.usable or point.primal < self.best.primal:
             self.best = point
         self.prove(point)
         return point
@@ -331,10 +350,10 @@ class Newton:
         self.proof = (linear + t * gain, V + t * move)
 
     def tell(self) -> None:
-        """Report, and end where a limit is reached; the first pass is always made."""
+        """Report, and end where a limit is reached; no clock ends a fit before its first step."""
         if self.report and self.report(self.event()):
             raise Ended("interrupted")
-        if self.best is not None and time.monotonic() > self.deadline:
+        if self.usable and time.monotonic() > self.deadline:
             raise Ended("time_limit")
 
     def event(self) -> dict[str, Any]:

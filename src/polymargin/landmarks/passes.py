@@ -13,6 +13,7 @@ from ..kernels import as_data
 from .choice import Basis
 from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
 
+FLAT = 1e-6  # of the mean curvature: rows with less have no part in a Newton step
 STEP = 1 << 16  # examples between two looks at the clock; a multiple of the core's tile
 
 
@@ -53,15 +54,16 @@ class HeldRows:
             g += part["g"]
         return point_of(self.L, W, total, G, g, curvature)
 
-    def curved(self, point: Point, s: float, factor: Any = None) -> Curved:
+    def curved(self, point: Point, s: float, damping: float = 0.0, factor: Any = None) -> Curved:
         """Rows that stand for the curvature at a point: all, or enough of them, the more curved the likelier."""
         n, m = len(self.y), len(self.L)
-        share = drawn_shares(point.curvature, max(FEWEST, ROWS * m))
+        weight = point.curvature + (self.losses.n_classes * damping * self.strength).astype(np.float32)
+        share = drawn_shares(weight, max(FEWEST, ROWS * m))
         at = np.flatnonzero(np.random.default_rng(self.seed).random(n, dtype=np.float32) < share)
         at = at if len(at) else np.arange(min(n, FEWEST))
         share = np.maximum(share, np.float32(1e-30))
         K, a = self.core.some(at, *expanded(self.L, point.W), s)
-        return Curved(self.L, K, self.y[at], a, self.strength[at], share[at], self.losses, s, factor)
+        return Curved(self.L, K, self.y[at], a, self.strength[at], share[at], self.losses, s, damping, factor)
 
 
 def point_of(
@@ -74,10 +76,13 @@ def point_of(
 
 
 def drawn_shares(weight: np.ndarray, most: int) -> np.ndarray:
-    """Probabilities that follow the weights, with about the sum `most`, at most 1."""
+    """Probabilities that follow the weights, with about the sum `most`, at most 1; 0 where there is next to none."""
     total = float(weight.sum(dtype=np.float64))
-    if len(weight) <= most or not total > 0:
+    if not total > 0:
         return np.ones(len(weight), dtype=np.float32)
+    curved = weight > FLAT * total / len(weight)
+    if np.count_nonzero(curved) <= most:
+        return curved.astype(np.float32)
     share = np.minimum(weight * (most / total), 1.0)
     cut, free = most - float(share.sum(dtype=np.float64)), float(share[share < 1].sum(dtype=np.float64))
     if free > 0.01 * cut:  # what was cut off goes to the others

@@ -117,14 +117,14 @@ class SourceRows:
         self.evaluations += found[0].n * len(self.L)
         return point_of(self.L, W, found[0].total, found[0].G, found[0].g)
 
-    def curved(self, point: Point, s: float, factor: Any = None) -> Curved:
+    def curved(self, point: Point, s: float, damping: float = 0.0, factor: Any = None) -> Curved:
         """By the sample; where too few of its rows are within s of a kink, those within more, as dense as these."""
         wide = s
         while True:
             there = self.sample.sums(point.W, wide, QUIET)
             w = there.curvature.astype(np.float64)
             if wide >= WIDEST or w.sum() ** 2 >= CURVED * (len(self.L) + 1) * (w**2).sum():
-                found = self.sample.curved(there, wide, factor)
+                found = self.sample.curved(there, wide, damping, factor)
                 found.s = s  # the stage that it serves
                 return found
             wide = min(2 * wide, WIDEST)

@@ -20,20 +20,19 @@ from ..kernels import LINEAR, as_data
 from ..training.problem import Formulation
 from ..training.solve import solve
 from .choice import FEWEST, POOL, Basis, Choice, candidates, marks, taken
-from .newton import Losses, Newton, expanded
+from .newton import AGAIN, Losses, Newton, expanded
 from .passes import HeldRows, Strong
 
 SMALL = 4096  # rows up to which a problem is solved exactly, by the engine of JointSVC on explicit features
 STEPS = 1000  # of the engine that a pass counts for
 ALL = 2048  # rows up to which all are landmarks
-MOST = 4096  # landmarks that "auto" goes up to
+MOST, PART = 4096, 8  # landmarks that "auto" goes up to, and rows per landmark: with fewer, exact training is quicker
 LEVEL, LEAST = 8, 4096  # how levels grow, and the smallest
 LEAST_OF_LANDMARKS = 32  # rows per landmark of the smallest level
 ROUGH = 1e-2  # gap of all levels but the last
 LEAST_GAIN = 3e-3  # or what a step gains, of P: on fewer rows P is off by more
 HELD_OUT = 20_000  # rows that compare numbers of landmarks, at most
 RACE = (20_000, 100_000)  # rows that train for it, at least and at most; an eighth of all between
-RACE_TOL = 3e-2  # their gap, unless steps gain LEAST_GAIN only before: accuracy settles sooner
 
 
 @dataclass
@@ -144,7 +143,7 @@ def levels(n: int, m: int, trained: int) -> list[int]:
     return sizes
 
 
-def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None, rough: float = ROUGH) -> None:
+def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None) -> None:
     """Newton steps on all rows, or on a part that stands for them, from where the fit is."""
     n, m = len(task.y), len(fit.basis.at)
     every = part is None
@@ -156,7 +155,7 @@ def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None, rough: float 
     start = np.zeros((task.n_classes, m + 1))
     if fit.W is not None:  # landmarks that are new begin with nothing
         start[:, : fit.W.shape[1] - 1], start[:, -1] = fit.W[:, :-1], fit.W[:, -1]
-    tol = task.limits.tol if every and not task.sampled else max(task.limits.tol, rough)
+    tol = task.limits.tol if every and not task.sampled else max(task.limits.tol, ROUGH)
     run = stepped(task, fit, rows, start, tol, 0.0 if every and not task.sampled else LEAST_GAIN)
     fit.trained, fit.evaluations = len(part), fit.evaluations + int(rows.core.evaluations)
     if every:
@@ -168,7 +167,9 @@ def stepped(task: LandmarkTask, fit: Fit, rows: Any, start: np.ndarray, tol: flo
     run = Newton(
         task.losses, tol, task.limits.max_iter, task.limits.deadline, task.limits.progress, task.began, fit.n_iter
     )
-    run.s, run.enough = fit.s or run.s, enough
+    run.enough = enough
+    if fit.s is not None:
+        run.s, run.damping = fit.s, AGAIN
     run.run(rows, start)
     fit.n_iter, fit.s = run.n_iter, run.s
     fit.status, fit.signalled = run.status, run.signalled
@@ -224,7 +225,7 @@ def race(task: LandmarkTask, fit: Fit, choice: Choice, at: np.ndarray) -> None:
             fit.W, fit.trained = None, 0
         fit.basis = grown
         for size in levels(len(part), len(grown.at), fit.trained):
-            descend(task, fit, part[:size], RACE_TOL)
+            descend(task, fit, part[:size])
             if fit.status in ("interrupted", "time_limit", "max_iter") or fit.signalled:
                 return
         now = hits(task, fit, out)
@@ -235,7 +236,7 @@ def race(task: LandmarkTask, fit: Fit, choice: Choice, at: np.ndarray) -> None:
                 return
         right, seconds = now, time.monotonic() - begin
         # All rows at the next number take some times as long as this round.
-        if 2 * m > min(MOST, n) or time.monotonic() + 12 * seconds > limit:
+        if 2 * m > min(MOST, n if n <= SMALL else n // PART) or time.monotonic() + 12 * seconds > limit:
             return
         m *= 2
 
