@@ -1,0 +1,119 @@
+"""Rows that are equal in features and class, trained as one row with the sum of their weights.
+
+Every loss is linear in the weight of its row, so the primal is the same function, and the dual of one row with the
+weight of several has their variables' sum for its variable. Shared out in proportion to the weights, it is a solution
+of the dual of all rows: with the same scores, inside the same bounds, the ridge's and the entropy's terms at their
+least. What is left to train on is smaller, and has no rows whose variables only their sum tells apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..fitting.examples import COPIED_ROWS, Examples
+from .problem import Solution
+
+WORTH = 0.9  # of the rows may be left, where it is to pay
+LOOKED_AT = 4096  # of more rows, so many are compared first
+SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits have no pattern
+
+
+@dataclass(frozen=True)
+class Merged:
+    """`examples` with one row for each of the `group`s of equal ones; ``share`` is what a row has of its group."""
+
+    examples: Examples
+    first: np.ndarray
+    group: np.ndarray
+    share: np.ndarray
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Of each group, over the last axis."""
+        out = np.zeros((*values.shape[:-1], len(self.first)))
+        np.add.at(out, (..., self.group), values)
+        return out
+
+    @property
+    def indicator(self) -> sp.csr_array:
+        """Which row is in which group, (rows, groups)."""
+        n = len(self.group)
+        return sp.csr_array((np.ones(n), self.group, np.arange(n + 1)), shape=(n, len(self.first)))
+
+    def shared_out(self, values: np.ndarray) -> np.ndarray:
+        """What each row has of its group's values, along the last axis."""
+        return values[..., self.group] * self.share
+
+    def solution(self, found: Solution) -> Solution:
+        """Of all rows."""
+        B = None if found.B is None else self.shared_out(found.B)
+        return replace(found, alpha=self.shared_out(found.alpha), B=B)
+
+
+def merged(e: Examples) -> Merged | None:
+    """The examples without repetitions; None where there are none, too few to matter, or nothing that tells."""
+    if e.kernel["kind"] in ("precomputed", "callable") or not (sp.issparse(e.X) or isinstance(e.X, np.ndarray)):
+        return None
+    if len(e) > LOOKED_AT:
+        some = np.arange(0, len(e), len(e) // LOOKED_AT)
+        if len(np.unique(marks(e, some))) == len(some):
+            return None
+    first, group = groups(e)
+    if len(first) > WORTH * len(e):
+        return None
+    weight = np.bincount(group, e.weight)
+    one = replace(e, rows=e.rows[first], y=e.y[first], weight=weight)
+    return Merged(one, first, group, e.weight / weight[group])
+
+
+def groups(e: Examples) -> tuple[np.ndarray, np.ndarray]:
+    """The first row of each group of equal ones, increasing, and the group of each row."""
+    _, first, group = np.unique(marks(e, np.arange(len(e))), return_index=True, return_inverse=True)
+    if len(first) == len(e) or not are_equal(e, first[group]):
+        return np.arange(len(e)), np.arange(len(e))
+    turn = np.argsort(first)
+    return first[turn], np.argsort(turn)[group]
+
+
+def marks(e: Examples, which: np.ndarray) -> np.ndarray:
+    """A number for each of these rows: the same for those that are equal, and for hardly any others."""
+    out = np.empty(len(which), dtype=np.uint64)
+    for at in range(0, len(which), COPIED_ROWS):
+        X = e.X[e.rows[which[at : at + COPIED_ROWS]]]
+        if sp.issparse(X):
+            terms = np.append(scrambled(X.data, X.indices), np.uint64(0))
+            sums = np.where(np.diff(X.indptr) > 0, np.add.reduceat(terms, X.indptr[:-1]), np.uint64(0))
+        else:
+            sums = scrambled(X, np.arange(X.shape[1])).sum(axis=1, dtype=np.uint64)
+        out[at : at + COPIED_ROWS] = sums
+    return out ^ spread(e.y[which])
+
+
+def spread(numbers: np.ndarray) -> np.ndarray:
+    """Integers whose bits have no pattern, odd."""
+    numbers = (numbers.astype(np.uint64) + np.uint64(1)) * SCRAMBLE
+    return ((numbers ^ (numbers >> np.uint64(31))) * SCRAMBLE) | np.uint64(1)
+
+
+def scrambled(values: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """The bits of each value in a way of its column, as integers; 0 for zero, whatever its sign, stored or not."""
+    kind = np.uint64 if values.dtype == np.float64 else np.uint32
+    bits = (values + values.dtype.type(0)).view(kind).astype(np.uint64, copy=False)
+    bits = (bits ^ (bits >> np.uint64(32))) * spread(column)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def are_equal(e: Examples, other: np.ndarray) -> bool:
+    """Whether every row is equal to the `other` one that it has the mark of."""
+    moved = np.flatnonzero(other != np.arange(len(e)))
+    for at in range(0, len(moved), COPIED_ROWS):
+        part = moved[at : at + COPIED_ROWS]
+        X, Z = e.X[e.rows[part]], e.X[e.rows[other[part]]]
+        if not np.array_equal(e.y[part], e.y[other[part]]):
+            return False
+        if (X != Z).nnz if sp.issparse(X) else not np.array_equal(X, Z):
+            return False
+    return True
