@@ -193,7 +193,11 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
 
     def _model(self, X: Any) -> dict[str, Any]:
         """The arguments of the core's scores of columns for the checked rows X."""
-        model, vectors, order = self.dual_coef_, self.support_vectors_, np.arange(len(self.support_))
+        model, vectors = self.dual_coef_, self.support_vectors_
+        if self.kernel != "precomputed" and self._coef is None:
+            vectors, model = self._scored()
+        model = sp.csr_array(model)
+        order = np.arange(model.shape[1])
         indptr, indices, values = model.indptr, model.indices, model.data
         if self.kernel == "precomputed":
             vectors, order = None, self.support_

@@ -33,9 +33,9 @@ class Merged:
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Of each group, over the last axis."""
-        out = np.zeros((*values.shape[:-1], len(self.first)))
-        np.add.at(out, (..., self.group), values)
-        return out
+        out = np.zeros((len(self.first), *values.shape[:-1]))
+        np.add.at(out, self.group, values.T)
+        return out.T
 
     @property
     def indicator(self) -> sp.csr_array:
@@ -59,9 +59,9 @@ def merged(e: Examples) -> Merged | None:
         return None
     if len(e) > LOOKED_AT:
         some = np.arange(0, len(e), len(e) // LOOKED_AT)
-        if len(np.unique(marks(e, some))) == len(some):
+        if len(np.unique(marks(e.X, e.rows[some], e.y[some]))) == len(some):
             return None
-    first, group = groups(e)
+    first, group = groups(e.X, e.rows, e.y)
     if len(first) > WORTH * len(e):
         return None
     weight = np.bincount(group, e.weight)
@@ -69,27 +69,27 @@ def merged(e: Examples) -> Merged | None:
     return Merged(one, first, group, e.weight / weight[group])
 
 
-def groups(e: Examples) -> tuple[np.ndarray, np.ndarray]:
+def groups(X: Any, rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first row of each group of equal ones, increasing, and the group of each row."""
-    _, first, group = np.unique(marks(e, np.arange(len(e))), return_index=True, return_inverse=True)
-    if len(first) == len(e) or not are_equal(e, first[group]):
-        return np.arange(len(e)), np.arange(len(e))
+    _, first, group = np.unique(marks(X, rows, y), return_index=True, return_inverse=True)
+    if len(first) == len(rows) or not are_equal(X, rows, y, first[group]):
+        return np.arange(len(rows)), np.arange(len(rows))
     turn = np.argsort(first)
     return first[turn], np.argsort(turn)[group]
 
 
-def marks(e: Examples, which: np.ndarray) -> np.ndarray:
+def marks(X: Any, rows: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A number for each of these rows: the same for those that are equal, and for hardly any others."""
-    out = np.empty(len(which), dtype=np.uint64)
-    for at in range(0, len(which), COPIED_ROWS):
-        X = e.X[e.rows[which[at : at + COPIED_ROWS]]]
-        if sp.issparse(X):
-            terms = np.append(scrambled(X.data, X.indices), np.uint64(0))
-            sums = np.where(np.diff(X.indptr) > 0, np.add.reduceat(terms, X.indptr[:-1]), np.uint64(0))
+    out = np.empty(len(rows), dtype=np.uint64)
+    for at in range(0, len(rows), COPIED_ROWS):
+        Z = X[rows[at : at + COPIED_ROWS]]
+        if sp.issparse(Z):
+            terms = np.append(scrambled(Z.data, Z.indices), np.uint64(0))
+            sums = np.where(np.diff(Z.indptr) > 0, np.add.reduceat(terms, Z.indptr[:-1]), np.uint64(0))
         else:
-            sums = scrambled(X, np.arange(X.shape[1])).sum(axis=1, dtype=np.uint64)
+            sums = scrambled(Z, np.arange(Z.shape[1])).sum(axis=1, dtype=np.uint64)
         out[at : at + COPIED_ROWS] = sums
-    return out ^ spread(e.y[which])
+    return out ^ spread(y)
 
 
 def spread(numbers: np.ndarray) -> np.ndarray:
@@ -106,14 +106,24 @@ def scrambled(values: np.ndarray, column: np.ndarray) -> np.ndarray:
     return bits ^ (bits >> np.uint64(32))
 
 
-def are_equal(e: Examples, other: np.ndarray) -> bool:
+def are_equal(X: Any, rows: np.ndarray, y: np.ndarray, other: np.ndarray) -> bool:
     """Whether every row is equal to the `other` one that it has the mark of."""
-    moved = np.flatnonzero(other != np.arange(len(e)))
+    moved = np.flatnonzero(other != np.arange(len(rows)))
+    if not np.array_equal(y[moved], y[other[moved]]):
+        return False
     for at in range(0, len(moved), COPIED_ROWS):
         part = moved[at : at + COPIED_ROWS]
-        X, Z = e.X[e.rows[part]], e.X[e.rows[other[part]]]
-        if not np.array_equal(e.y[part], e.y[other[part]]):
-            return False
-        if (X != Z).nnz if sp.issparse(X) else not np.array_equal(X, Z):
+        A, B = X[rows[part]], X[rows[other[part]]]
+        if (A != B).nnz if sp.issparse(A) else not np.array_equal(A, B):
             return False
     return True
+
+
+def distinct(X: Any, B: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Rows without repetitions, and the sums of their coefficients B, (columns, rows), which may nearly cancel."""
+    first, group = groups(X, np.arange(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64))
+    if len(first) == len(group):
+        return X, B
+    sums = np.zeros((len(first), len(B)), dtype=np.longdouble)
+    np.add.at(sums, group, B.T.astype(np.longdouble))
+    return X[first], np.ascontiguousarray(sums.T, dtype=np.float64)

@@ -23,12 +23,15 @@ from ..fitting.estimator import Estimator
 from ..fitting.examples import COPIED_ROWS
 from ..fitting.hints import NoProbabilities
 from ..fitting.scales import column_moments, warn_if_badly_scaled
+from .certificates import EPS
 from .decisions import Decision
+from .equal_rows import distinct
 
 # Where the support vectors hold few numbers, float64 costs nothing.
 CHEAP = 1 << 14
 # Linear machines are scored by their weight vectors up to this size, by their support vectors beyond.
 LARGEST_COEF = 1 << 28
+MOST_SUMMED = 1 << 24  # coefficients
 
 
 def raw_scores(model: KernelExpansion, X: Any) -> np.ndarray:
@@ -104,6 +107,21 @@ class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
         else:
             squares = coef**2 @ errors**2
         return "float64" if 10 * np.sqrt(np.max(squares)) > self.tol * abs(self.rho_) else "float32"
+
+    def _scored(self) -> tuple[Any, Any]:
+        """Support vectors and coefficients as scores are made of them.
+
+        Where C is 1e10 or more, coefficients of equal rows with different labels may be so large that only their sum is
+        more than rounding.
+        """
+        vectors, B = self._vectors, self.dual_coef_
+        large = B.data if sp.issparse(B) else B
+        numbers = sp.issparse(vectors) or isinstance(vectors, np.ndarray) and vectors.dtype.kind == "f"
+        if not numbers or B.shape[0] * B.shape[1] > MOST_SUMMED or not large.size:
+            return vectors, B
+        if EPS * float(np.abs(large).max()) * math.sqrt(B.shape[1]) <= self.tol * abs(self.rho_):
+            return vectors, B
+        return distinct(vectors, B.toarray() if sp.issparse(B) else B)
 
     def _rows(self, X: Any) -> Any:
         """The rows that a kernel is evaluated on."""

@@ -62,7 +62,7 @@ def bounded(p: Program, x: Point, scale: float, n_iter: int) -> Found:
         margin = p.margins(found.scores(p), found.b)
         loss[p.row[lone]] = (p.g - margin)[lone]
         short = p.g - margin - np.where(full, loss, 0.0)[p.row]
-        negative, over = used & (found.a < 0), ~full & (p.rows(found.a) > p.u * (1 + KNOWN))
+        negative, over = used & (found.a < 0), ~full & (p.rows(found.a) > p.u)
         wanted, gained = ~used & (short > known), full & (loss < -known)
         if not (negative.any() or over.any() or wanted.any() or gained.any()):
             break
@@ -95,15 +95,16 @@ def solve_free(p: Program, found: Found, free: np.ndarray, full: np.ndarray) -> 
 
 
 def ridged(p: Program, x: Point, n_iter: int) -> Found:
-    used = x.a * p.ridge > x.s
+    ridge = np.asarray(p.ridge)
+    used = x.a * ridge > x.s
     found, known = Found(x.exact.copy(), x.b, n_iter), max(KNOWN, 8 * noise(p, x.a))
     for _ in range(ROUNDS):
         found.a[~used] = 0
-        weight = np.where(used, 1 / p.ridge, 0.0)
+        weight = np.where(used, 1 / ridge, 0.0)
         system = Newton(p, weight)
 
         def short(found: Found) -> np.ndarray:
-            return p.g - p.margins(found.scores(p), found.b) - p.ridge * found.a.astype(np.float64)
+            return p.g - p.margins(found.scores(p), found.b) - ridge * found.a.astype(np.float64)
 
         for _ in range(CORRECTIONS):
             correct(p, found, weight, short(found), system)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import _core
-from ..fitting.examples import Examples
 from ..fitting.limits import Limits
 from ..kernels import as_data
 from ..machines import Loss
@@ -22,6 +21,7 @@ from .certificates import EPS
 from .equal_rows import Merged, groups
 from .interior import Program, Real, summed
 from .problem import Formulation, Solution
+from .runs import Out
 
 DEFINITE = ("rbf", "laplacian", "cosine", "linear", "poly")  # kernels that are positive
 LARGE, LARGE_LOGISTIC = 1e10, 1e3  # C k(x, x) up to which the engine does well
@@ -46,7 +46,7 @@ def cells(one: Merged, strength: np.ndarray, n_scores: int, entropy: bool) -> Ce
     large = LARGE_LOGISTIC if entropy else LARGE
     if e.kernel["kind"] not in DEFINITE or len(e) * n_scores > MOST_MARGINS:
         return None
-    first, point = groups(replace(e, y=np.zeros_like(e.y)))
+    first, point = groups(e.X, e.rows, np.zeros_like(e.y))
     if len(first) == len(e) or len(first) * n_scores > MOST_SCORES:
         return None
     rows = np.ascontiguousarray(e.rows[first], dtype=np.int64)
@@ -115,12 +115,12 @@ def directions(f: Formulation, T: int) -> tuple[np.ndarray, np.ndarray]:
     if margins is None:
         return (unit - Real(1) / T)[:, None, :], np.full((T, 1), f.form.target)
     own = unit if margins.reference == "own" else np.full((T, T), Real(margins.reference == "mean") / T)
-    V, g = [], []
+    V, g, target = [], [], margins.own_target
     for y in range(T):
         rivals = [m for m in range(T) if m != y]
-        first = [] if margins.own_target is None else [y]
+        first = [] if target is None else [y]
         V.append([unit[y] - own[y] if m == y else own[y] - unit[m] for m in first + rivals])
-        g.append([margins.own_target(T) if m == y else 1.0 for m in first + rivals])
+        g.append([float(target(T)) if m == y and target else 1.0 for m in first + rivals])
     return np.array(V), np.array(g, dtype=np.float64)
 
 
@@ -205,7 +205,7 @@ class Rows:
     @property
     def ridge(self) -> np.ndarray:
         """Of every variable: equal rows have the ridge of their sum between them."""
-        return self.of_rows(self.p.ridge)[self.group] / self.at.one.share[:, None]
+        return self.of_rows(np.asarray(self.p.ridge))[self.group] / self.at.one.share[:, None]
 
     def values(self) -> tuple[float, float]:
         """Primal and dual."""
@@ -241,8 +241,8 @@ def solution(f: Formulation, rows: Rows, tol: float) -> Solution | None:
 # --- binary machines with bias ---
 
 
-def solve_columns(signs: np.ndarray, form: Loss, one: Merged, strength: np.ndarray, limits: Limits) -> dict | None:
-    """As `reductions.columns` does: ``signs``, (columns, n_classes), is the code; ``strength`` is that of equal rows."""
+def solve_columns(signs: np.ndarray, form: Loss, one: Merged, strength: np.ndarray, limits: Limits) -> Out | None:
+    """As `reductions.columns` does; ``signs``, (columns, n_classes), is the code, ``strength`` that of equal rows."""
     at = cells(one, strength, 1, form.entropy)
     if at is None or len(signs) > MOST_COLUMNS:
         return None

@@ -65,6 +65,8 @@ class PrototypeClassifier(KernelExpansion):
         """The same for rows that are as kernels take them."""
         model = self.dual_coef_
         vectors = self._vectors
+        if self.kernel != "precomputed" and self._coef is None and not sp.issparse(model):
+            vectors, model = self._scored()
         if sp.issparse(model):
             alpha, order, segments = model.data, model.indices, model.indptr
         else:  # no segments: every support vector has a coefficient for every class
