@@ -25,7 +25,6 @@ from ..fitting.hints import NoProbabilities
 from ..fitting.scales import column_moments, warn_if_badly_scaled
 from .certificates import EPS
 from .decisions import Decision
-from .equal_rows import distinct
 
 # Where the support vectors hold few numbers, float64 costs nothing.
 CHEAP = 1 << 14
@@ -108,20 +107,17 @@ class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
             squares = coef**2 @ errors**2
         return "float64" if 10 * np.sqrt(np.max(squares)) > self.tol * abs(self.rho_) else "float32"
 
-    def _scored(self) -> tuple[Any, Any]:
-        """Support vectors and coefficients as scores are made of them.
+    def _cancels(self) -> bool:
+        """Whether coefficients are so large that sums over equal rows are more than rounding only if made first.
 
-        Where C is 1e10 or more, coefficients of equal rows with different labels may be so large that only their sum is
-        more than rounding.
+        Rows with different labels that are equal have such coefficients where C is 1e10 or more.
         """
-        vectors, B = self._vectors, self.dual_coef_
-        large = B.data if sp.issparse(B) else B
-        numbers = sp.issparse(vectors) or isinstance(vectors, np.ndarray) and vectors.dtype.kind == "f"
-        if not numbers or B.shape[0] * B.shape[1] > MOST_SUMMED or not large.size:
-            return vectors, B
-        if EPS * float(np.abs(large).max()) * math.sqrt(B.shape[1]) <= self.tol * abs(self.rho_):
-            return vectors, B
-        return distinct(vectors, B.toarray() if sp.issparse(B) else B)
+        B, vectors = self.dual_coef_, self._vectors
+        if self.kernel == "precomputed" or self._coef is not None or B.shape[0] * B.shape[1] > MOST_SUMMED:
+            return False
+        largest = float(np.abs(B.data if sp.issparse(B) else B).max(initial=0.0))
+        numbers = sp.issparse(vectors) or vectors.dtype.kind == "f"
+        return numbers and EPS * largest * math.sqrt(B.shape[1]) > self.tol * abs(self.rho_)
 
     def _rows(self, X: Any) -> Any:
         """The rows that a kernel is evaluated on."""
