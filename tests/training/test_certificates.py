@@ -173,3 +173,14 @@ def test_a_row_loses_by_every_slack_it_has(machine, slacks, rng, monkeypatch):
     monkeypatch.setattr(certificates, "hiding_error", lambda e, claim: seen.append(claim) or 0.0)
     JointSVC(machine, kernel="linear", C=3.0).fit(rng.normal(size=(40, 2)), np.arange(40) % 4)
     np.testing.assert_allclose(seen[-1].slopes, 3.0 * slacks)
+
+
+@pytest.mark.parametrize(("machine", "C"), [("crammer-singer", 6e3), ("kesler", 5e4), ("atm", 6e3)])
+def test_small_problems_have_small_gaps(seed, machine, C):
+    """Slacks of a thousandth, which the tolerance allows, are most of the primal value here."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 7, 90)
+    X = 0.5 * rng.normal(size=(7, 10))[y] + rng.normal(size=(90, 10))
+    model = JointSVC(machine, C=C, gamma=1.0).fit(X, y)
+    assert model.status_ == "solved"
+    assert model.duality_gap_ <= 0.01

@@ -18,7 +18,7 @@ from ..fitting.examples import COPIED_ROWS, Examples
 from .problem import Solution
 
 WORTH = 0.9  # of the rows may be left, where it is to pay
-FEW = 1024  # rows: of more, some are looked at first
+ALL_LOOKED_AT = 1024  # rows: of more, some are looked at first
 GOLDEN = (5**0.5 - 1) / 2
 SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits have no pattern
 
@@ -72,7 +72,7 @@ def seem_repeated(e: Examples) -> bool:
     Among 4 sqrt(n) of n rows that all have a double there are eight pairs, in the mean.
     """
     n, X = len(e), e.X
-    few = n <= FEW
+    few = n <= ALL_LOOKED_AT
     if not few:
         some = spread(np.arange(int(4 * n**0.5))) >> np.uint64(1)
         X = X[e.rows[np.unique((some % np.uint64(n)).astype(np.int64))]]

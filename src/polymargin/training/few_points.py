@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .. import _core
+from ..fitting.blas import one_thread
 from ..fitting.limits import Limits
 from ..kernels import as_data
 from ..machines import Loss
@@ -26,7 +27,7 @@ from .runs import Out
 DEFINITE = ("rbf", "laplacian", "cosine", "linear", "poly")  # kernels that are positive
 LARGE, LARGE_LOGISTIC = 1e10, 1e3  # C k(x, x) up to which the engine does well
 MOST_SCORES, MOST_MARGINS = 400, 2000  # points times classes, and rows times margins
-MOST_COLUMNS = 64
+MOST_BINARY = 64
 AT_BOUND = 1 - 1e-10
 
 
@@ -66,10 +67,10 @@ def solve(f: Formulation, one: Merged, limits: Limits) -> Solution | None:
         return None
     p = program(f, at)
     found = within(p, limits)
-    return None if found is None else solution(f, Rows(at, p, found, f.machine.margins is not None), limits.tol)
+    return None if found is None else solution(f, SharedRows(at, p, found, f.machine.margins is not None), limits.tol)
 
 
-def within(p: Program, limits: Limits) -> face.Found | None:
+def within(p: Program, limits: Limits) -> face.Exact | None:
     """The optimum, unless a limit or the caller ends the search."""
     ended = False
 
@@ -80,7 +81,7 @@ def within(p: Program, limits: Limits) -> face.Found | None:
         ended = told or n_iter >= limits.max_iter or limits.left() <= 0
         return not ended
 
-    with np.errstate(all="ignore"):
+    with one_thread(), np.errstate(all="ignore"):
         found = face.solve(p, go_on)
     return None if ended or not np.all(np.isfinite(found.a)) else found
 
@@ -124,10 +125,10 @@ def directions(f: Formulation, T: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(V), np.array(g, dtype=np.float64)
 
 
-class Rows:
+class SharedRows:
     """What the variables of equal rows are, row by row, and what they prove; ``expanded``: kept as coefficients B."""
 
-    def __init__(self, at: Cells, p: Program, found: face.Found, expanded: bool) -> None:
+    def __init__(self, at: Cells, p: Program, found: face.Exact, expanded: bool) -> None:
         self.at, self.p, self.b, self.n_iter, self.group = at, p, found.b, found.n_iter, at.one.group
         self.upper = at.strength[self.group] * at.one.share
         self.capped = len(p.u) < len(p.row)
@@ -220,7 +221,7 @@ class Rows:
         return self.square + float(loss.sum()), linear - self.square - float(conjugate.sum())
 
 
-def solution(f: Formulation, rows: Rows, tol: float) -> Solution | None:
+def solution(f: Formulation, rows: SharedRows, tol: float) -> Solution | None:
     """Of a joint machine, with what its coefficients prove; None where that is too little."""
     status, (primal, dual), e = rows.status(tol), rows.values(), rows.at.one.examples
     if status is None:
@@ -244,33 +245,40 @@ def solution(f: Formulation, rows: Rows, tol: float) -> Solution | None:
 def solve_columns(signs: np.ndarray, form: Loss, one: Merged, strength: np.ndarray, limits: Limits) -> Out | None:
     """As `reductions.columns` does; ``signs``, (columns, n_classes), is the code, ``strength`` that of equal rows."""
     at = cells(one, strength, 1, form.entropy)
-    if at is None or len(signs) > MOST_COLUMNS:
+    if at is None or len(signs) > MOST_BINARY:
         return None
-    found, indices = [], []
+    found, indices, values = [], [], []
     for sign in signs:
-        used, sign = part(at, sign), sign[one.examples.y].astype(np.float64)
-        sign = sign[sign != 0]
-        n = np.arange(len(sign))
-        p = Program(
-            K=at.K, point=used[0].point, V=sign[:, None].astype(Real), E=sign[:, None], g=np.ones(len(n)), row=n,
-            u=used[0].strength, ridge=1 / used[0].strength if form.ridge else None,
-        )  # fmt: skip
-        if (point := within(p, limits)) is None or (rows := Rows(used[0], p, point, False)).status(limits.tol) is None:
+        some, index = part(at, sign)
+        rows = binary(some, sign[one.examples.y[sign[one.examples.y] != 0]], form, limits)
+        if rows is None:
             return None
+        b = rows.B[:, 0].astype(np.float64)
         found.append(rows)
-        indices.append(used[1])
-    values = [rows.B[:, 0].astype(np.float64) for rows in found]
-    keep = [np.flatnonzero(v) for v in values]
+        indices.append(index[b != 0])
+        values.append(b[b != 0])
     primal, dual = np.array([rows.values() for rows in found]).T
     return {
-        "values": np.concatenate([v[k] for v, k in zip(values, keep, strict=True)]),
-        "indices": np.concatenate([i[k] for i, k in zip(indices, keep, strict=True)]),
-        "indptr": np.concatenate([[0], np.cumsum([len(k) for k in keep])]),
+        "values": np.concatenate(values), "indices": np.concatenate(indices),
+        "indptr": np.concatenate([[0], np.cumsum([len(v) for v in values])]),
         "bias": np.array([rows.b[0] for rows in found]), "primal": primal, "dual": dual,
         "status": "solved" if all(rows.status(limits.tol) == "solved" for rows in found) else "stalled",
         "violation": max(rows.violation() for rows in found), "n_iter": sum(rows.n_iter for rows in found),
         "evaluations": at.K.size, "signalled": False, "not_begun": 0,
     }  # fmt: skip
+
+
+def binary(at: Cells, sign: np.ndarray, form: Loss, limits: Limits) -> SharedRows | None:
+    """The machine with a bias whose rows have these signs."""
+    y, n = sign.astype(np.float64)[:, None], len(sign)
+    p = Program(
+        K=at.K, point=at.point, V=y.astype(Real), E=y, g=np.ones(n), row=np.arange(n), u=at.strength,
+        ridge=1 / at.strength if form.ridge else None,
+    )  # fmt: skip
+    if (best := within(p, limits)) is None:
+        return None
+    rows = SharedRows(at, p, best, False)
+    return None if rows.status(limits.tol) is None else rows
 
 
 def part(at: Cells, sign: np.ndarray) -> tuple[Cells, np.ndarray]:

@@ -24,8 +24,8 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky
 Real = np.longdouble
 NOISE = 8 * float(np.finfo(Real).eps)  # of a sum of terms of size one
 
-MOST_STEPS = 60
-PATIENCE = 8  # steps that do not halve mu
+MOST_INSIDE_STEPS = 60
+IDLE_STEPS = 8  # steps that do not halve mu
 GAP = 1e-9  # n mu, of the square in the objective, or
 LEAST_GAP = 1e-20  # of the losses, if that is more
 NEAR, NEARLY = 1e-11, 1e-6  # what is left of the equations for slacks, and of those for scores, of the losses
@@ -92,7 +92,7 @@ class Program:
         return summed(len(self.u), self.row, values)
 
 
-class Newton:
+class ScoreSystem:
     """(K^-1 + H) dF + G db = S,  G'dF + Z db = q,  where H, G and Z are the sums of `weight` over directions.
 
     The directions are those of the margins, then those between two margins of a row: no sum has terms that cancel. The
@@ -130,7 +130,7 @@ class Newton:
 
 
 @dataclass
-class Point:
+class Inside:
     """Scores F, constants b, variables, what is left of each row's bound, and slacks: excess s and loss xi."""
 
     F: np.ndarray
@@ -144,10 +144,10 @@ class Point:
     def a(self) -> np.ndarray:
         return self.exact.astype(np.float64)
 
-    def moved(self, by: Point, t: float) -> Point:
-        return Point(*(v + t * d for v, d in zip(vars(self).values(), vars(by).values(), strict=True)))
+    def moved(self, by: Inside, t: float) -> Inside:
+        return Inside(*(v + t * d for v, d in zip(vars(self).values(), vars(by).values(), strict=True)))
 
-    def reach(self, by: Point) -> float:
+    def reach(self, by: Inside) -> float:
         """How far along a direction nothing becomes negative."""
         t = np.inf
         for name in ("a", "room", "s", "xi"):
@@ -170,21 +170,21 @@ def noise(p: Program, a: np.ndarray) -> float:
     return NOISE * float(a.max()) * float(np.abs(p.K).max())
 
 
-def begin(p: Program) -> Point:
+def begin(p: Program) -> Inside:
     size, R = np.bincount(p.row, minlength=len(p.u)), len(p.u)
     F, b, s = np.zeros((len(p.K), p.V.shape[1])), np.zeros(p.E.shape[1]), np.ones(len(p.row))
     if p.ridge is not None:  # no bounds: rows without room and losses of their own
-        return Point(F, b, (0.5 / p.ridge).astype(Real), np.ones(R), s, np.zeros(R))
+        return Inside(F, b, (0.5 / p.ridge).astype(Real), np.ones(R), s, np.zeros(R))
     a = (p.u / (size + 1))[p.row].astype(Real)
-    return Point(F, b, a, p.u / (size + 1), s, np.ones(R))
+    return Inside(F, b, a, p.u / (size + 1), s, np.ones(R))
 
 
-def interior_point(p: Program, go_on: Callable[[int, float, float], bool]) -> tuple[Point, int]:
+def interior_point(p: Program, go_on: Callable[[int, float, float], bool]) -> tuple[Inside, int]:
     """A point near the optimum, inside all bounds, and the number of steps; `go_on(steps, slack, dual)` may end it."""
     x = begin(p)
     n = len(x.s) + (len(x.xi) if p.ridge is None else 0)
     least, since, t = np.inf, 0, 1.0
-    for step in range(MOST_STEPS):
+    for step in range(MOST_INSIDE_STEPS):
         off = p.g - p.margins(x.F, x.b) - x.xi[p.row] + x.s
         if p.ridge is not None:
             off -= p.ridge * x.a
@@ -194,10 +194,10 @@ def interior_point(p: Program, go_on: Callable[[int, float, float], bool]) -> tu
         if n * mu <= enough and near <= NEAR and np.abs(x.missing(p)).max() <= NEARLY * value:
             break
         least, since = (mu, step) if mu <= 0.5 * least else (least, since)
-        if step > since + PATIENCE or not go_on(step, max(near, mu / x.a.max()), value):
+        if step > since + IDLE_STEPS or not go_on(step, max(near, mu / x.a.max()), value):
             break
         try:
-            system = Steps(p, x, off)
+            system = InsideSteps(p, x, off)
         except FloatingPointError:
             break
         straight = system.solve(-x.s * x.a, -x.xi * x.room)
@@ -212,10 +212,10 @@ def interior_point(p: Program, go_on: Callable[[int, float, float], bool]) -> tu
     return x, step
 
 
-class Steps:
+class InsideSteps:
     """Newton steps from a point: s a and xi room are to become given numbers."""
 
-    def __init__(self, p: Program, x: Point, off: np.ndarray) -> None:
+    def __init__(self, p: Program, x: Inside, off: np.ndarray) -> None:
         self.p, self.x, self.off, a = p, x, off, x.a
         self.missing, self.sums = p.inverse @ x.missing(p), np.asarray(p.E.T @ x.exact, dtype=np.float64)
         self.w = a / (x.s + (0 if p.ridge is None else p.ridge * a))
@@ -223,7 +223,7 @@ class Steps:
         i, j = p.pairs
         self.own = self.w * (x.room / self.all)[p.row]
         self.between = self.w[i] * self.w[j] * (x.xi / self.all)[p.row[i]]
-        self.newton = Newton(p, np.concatenate([self.own, self.between]))
+        self.newton = ScoreSystem(p, np.concatenate([self.own, self.between]))
 
     def variables(self, y: np.ndarray, loss: np.ndarray) -> np.ndarray:
         """da where the margins fall short by y."""
@@ -234,7 +234,7 @@ class Steps:
         np.add.at(da, j, -flow)
         return da
 
-    def solve(self, products: np.ndarray, loss: np.ndarray) -> Point:
+    def solve(self, products: np.ndarray, loss: np.ndarray) -> Inside:
         p, x = self.p, self.x
         y = self.off + products / x.a
         da = self.variables(y, loss)
@@ -244,6 +244,6 @@ class Steps:
         da = self.variables(y, loss)
         if p.ridge is not None:
             none = np.zeros_like(x.xi)
-            return Point(dF, db, da, none, rise + p.ridge * da - self.off, none)
+            return Inside(dF, db, da, none, rise + p.ridge * da - self.off, none)
         dxi = (loss + x.xi * p.rows(self.w * y)) / self.all
-        return Point(dF, db, da, -p.rows(da), rise + dxi[p.row] - self.off, dxi)
+        return Inside(dF, db, da, -p.rows(da), rise + dxi[p.row] - self.off, dxi)
