@@ -81,8 +81,11 @@ def within(p: Program, limits: Limits) -> face.Exact | None:
         ended = told or n_iter >= limits.max_iter or limits.left() <= 0
         return not ended
 
-    with one_thread(), np.errstate(all="ignore"):
-        found = face.solve(p, go_on)
+    try:
+        with one_thread(), np.errstate(all="ignore"):
+            found = face.solve(p, go_on)
+    except (FloatingPointError, np.linalg.LinAlgError):
+        return None
     return None if ended or not np.all(np.isfinite(found.a)) else found
 
 
@@ -134,6 +137,8 @@ class SharedRows:
         self.capped = len(p.u) < len(p.row)
         sums = self.of_rows(found.a)
         self.a = self.filled(sums) if p.ridge is None and not p.entropy else self.proportional(sums)
+        if not expanded:
+            self.a = self.rounded(sums).astype(Real)
         self.B, S = self.coefficients(expanded)
         F = p.K @ (S := S.astype(np.float64))
         self.short = self.of_rows(p.g - p.margins(F, self.b))[self.group]
@@ -149,7 +154,7 @@ class SharedRows:
         if self.capped:  # margins that share a bound come one after another
             end = np.cumsum(sums, axis=1)
             begin = end - sums
-        a, parts = np.empty((len(self.group), sums.shape[1])), np.cumsum(np.bincount(self.group))[:-1]
+        a, parts = np.empty((len(self.group), sums.shape[1]), dtype=Real), np.cumsum(np.bincount(self.group))[:-1]
         for g, rows in enumerate(np.split(np.argsort(self.group, kind="stable"), parts)):
             upper = self.upper[rows, None].astype(Real)
             high = np.cumsum(upper, axis=0)
@@ -157,9 +162,17 @@ class SharedRows:
         return a
 
     def proportional(self, sums: np.ndarray) -> np.ndarray:
-        """To bounds, as losses with curvature ask; what rounding leaves goes to the first row of each group."""
-        a = (sums[self.group] * self.at.one.share[:, None]).astype(np.float64)
-        a[self.at.one.first] += (sums - summed(len(sums), self.group, a.astype(Real))).astype(np.float64)
+        """To bounds, as losses with curvature ask."""
+        return (
+            sums[self.group]
+            * (self.upper / summed(len(sums), self.group, self.upper.astype(Real))[self.group])[:, None]
+        )
+
+    def rounded(self, sums: np.ndarray) -> np.ndarray:
+        """As variables are kept; without bounds to rest at, the first row of a group has what is left of its sum."""
+        a = self.a.astype(np.float64)
+        if self.p.ridge is not None or self.p.entropy:
+            a[self.at.one.first] += (sums - summed(len(sums), self.group, a.astype(Real))).astype(np.float64)
         return np.maximum(a, 0)
 
     def coefficients(self, rounded: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -169,7 +182,7 @@ class SharedRows:
         hold is left to the next point.
         """
         point, P = self.at.point[self.group], len(self.at.K)
-        B = np.einsum("nk,nkt->nt", self.a.astype(Real), self.of_rows(self.p.V)[self.group])
+        B = np.einsum("nk,nkt->nt", self.a, self.of_rows(self.p.V)[self.group])
         exact = summed(P, point, B)
         if not rounded:
             return B, exact
@@ -226,7 +239,7 @@ def solution(f: Formulation, rows: SharedRows, tol: float) -> Solution | None:
     status, (primal, dual), e = rows.status(tol), rows.values(), rows.at.one.examples
     if status is None:
         return None
-    T, y, alpha = e.n_classes, e.y[rows.group], rows.a.max(axis=1)
+    T, y, alpha = e.n_classes, e.y[rows.group], rows.a.max(axis=1).astype(np.float64)
     b, B = np.zeros(T), rows.B.T if f.machine.margins else None
     if f.intercept == "exact":
         b = basis(f, T) @ rows.b
