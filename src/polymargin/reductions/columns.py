@@ -31,7 +31,7 @@ def solve_columns(
     if (one := merged(e)) is None:
         return solve_rows(code, form, strength, e, limits, begin)
     total = one.sums(strength)
-    if (exact := few_points.solve_columns(signs(code, e.n_classes), form, one, total, limits)) is not None:
+    if (exact := few_points.solve_columns(signs(code, e.n_classes), form, one, strength, limits)) is not None:
         return exact
     if begin is not None:
         begin = begin[0] @ one.indicator, begin[1]

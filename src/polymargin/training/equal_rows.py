@@ -25,12 +25,16 @@ SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits have no pattern
 
 @dataclass(frozen=True)
 class Merged:
-    """`examples` with one row for each of the `group`s of equal ones; ``share`` is what a row has of its group."""
+    """`examples` with one row for each of the `group`s of equal ones; ``share`` is what a row has of its group.
+
+    ``first`` is the first row of each group, ``weight`` that of every row.
+    """
 
     examples: Examples
     first: np.ndarray
     group: np.ndarray
     share: np.ndarray
+    weight: np.ndarray
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Of each group, over the last axis."""
@@ -63,7 +67,7 @@ def merged(e: Examples) -> Merged | None:
         return None
     weight = np.bincount(group, e.weight)
     one = replace(e, rows=e.rows[first], y=e.y[first], weight=weight)
-    return Merged(one, first, group, e.weight / weight[group])
+    return Merged(one, first, group, e.weight / weight[group], e.weight)
 
 
 def seem_repeated(e: Examples) -> bool:

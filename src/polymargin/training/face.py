@@ -126,7 +126,7 @@ def correct(p: Program, found: Exact, weight: np.ndarray, short: np.ndarray, sys
 
 def logistic(p: Program, go_on: Callable[[int, float, float], bool]) -> Exact:
     """u ln(1 + exp(-margin)): Newton's method on scores, then corrections of the variables."""
-    u, F, b = p.u[p.row], np.zeros((len(p.K), p.v.shape[1])), np.zeros(p.E.shape[1])
+    u, F, b = p.u[p.row].astype(np.float64), np.zeros((len(p.K), p.v.shape[1])), np.zeros(p.E.shape[1])
 
     def value(F: np.ndarray, b: np.ndarray) -> float:
         return float(0.5 * np.sum(F * (p.inverse @ F)) + u @ np.logaddexp(0, -p.margins(F, b)))

@@ -9,6 +9,7 @@ coefficient; what is claimed is computed from the coefficients as they are retur
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -33,15 +34,23 @@ AT_BOUND = 1 - 1e-10
 
 @dataclass(frozen=True)
 class Cells:
-    """The points: rows ``one.examples`` belong to them as ``point`` says, and have losses of ``strength``."""
+    """The points: rows ``one.examples`` belong to them as ``point`` says.
+
+    The losses of all rows have the factors ``upper``, those of equal rows together ``strength``: exact sums, so that
+    equal rows at their bounds are so together.
+    """
 
     one: Merged
     point: np.ndarray
     K: np.ndarray
-    strength: np.ndarray
+    upper: np.ndarray
+
+    @cached_property
+    def strength(self) -> np.ndarray:
+        return summed(len(self.one.first), self.one.group, self.upper.astype(Real))
 
 
-def cells(one: Merged, strength: np.ndarray, n_scores: int, entropy: bool) -> Cells | None:
+def cells(one: Merged, upper: np.ndarray, n_scores: int, entropy: bool) -> Cells | None:
     """Of a problem that is for this method; n_scores scores at a point."""
     e = one.examples
     large = LARGE_LOGISTIC if entropy else LARGE
@@ -52,9 +61,8 @@ def cells(one: Merged, strength: np.ndarray, n_scores: int, entropy: bool) -> Ce
         return None
     rows = np.ascontiguousarray(e.rows[first], dtype=np.int64)
     K = _core.gram(as_data(e.X), e.kernel, rows)
-    if not np.all(np.isfinite(K)) or strength.max() * np.abs(K).max() < large:
-        return None
-    return Cells(one, point, np.asarray(K), strength)
+    at = Cells(one, point, np.asarray(K), upper)
+    return at if np.all(np.isfinite(K)) and at.strength.max() * np.abs(K).max() >= large else None
 
 
 def solve(f: Formulation, one: Merged, limits: Limits) -> Solution | None:
@@ -62,7 +70,7 @@ def solve(f: Formulation, one: Merged, limits: Limits) -> Solution | None:
     e = replace(one.examples, kernel=f.kernel(one.examples.kernel))
     if f.nu is not None:
         return None
-    at = cells(replace(one, examples=e), f.strength(e.weight, e.n_classes), e.n_classes, f.form.entropy)
+    at = cells(replace(one, examples=e), f.strength(one.weight, e.n_classes), e.n_classes, f.form.entropy)
     if at is None:
         return None
     p = program(f, at)
@@ -103,8 +111,8 @@ def program(f: Formulation, at: Cells) -> Program:
         E = basis(f, T)[e.y]
     return Program(
         K=at.K, point=np.repeat(at.point, n), V=V[e.y].reshape(m * n, T), E=E, g=g[e.y].ravel(), row=row,
-        u=at.strength if capped else strength, ridge=1 / (square * strength) if f.form.ridge else None,
-        entropy=f.form.entropy,
+        u=at.strength if capped else strength, entropy=f.form.entropy,
+        ridge=(1 / (square * strength)).astype(np.float64) if f.form.ridge else None,
     )  # fmt: skip
 
 
@@ -133,7 +141,7 @@ class SharedRows:
 
     def __init__(self, at: Cells, p: Program, found: face.Exact, expanded: bool) -> None:
         self.at, self.p, self.b, self.n_iter, self.group = at, p, found.b, found.n_iter, at.one.group
-        self.upper = at.strength[self.group] * at.one.share
+        self.upper = at.upper
         self.capped = len(p.u) < len(p.row)
         sums = self.of_rows(found.a)
         self.a = self.filled(sums) if p.ridge is None and not p.entropy else self.proportional(sums)
@@ -163,10 +171,7 @@ class SharedRows:
 
     def proportional(self, sums: np.ndarray) -> np.ndarray:
         """To bounds, as losses with curvature ask."""
-        return (
-            sums[self.group]
-            * (self.upper / summed(len(sums), self.group, self.upper.astype(Real))[self.group])[:, None]
-        )
+        return sums[self.group] * (self.upper / self.at.strength[self.group])[:, None]
 
     def rounded(self, sums: np.ndarray) -> np.ndarray:
         """As variables are kept; without bounds to rest at, the first row of a group has what is left of its sum."""
@@ -204,7 +209,7 @@ class SharedRows:
         if self.p.entropy:
             return float(np.abs(short - np.log(a / (u - a))).max())
         if self.p.ridge is not None:
-            short, u = short - a * self.ridge, np.inf
+            short, u = short - a * self.ridge, np.full(1, np.inf)
         down = np.where(a > 0, -short, -np.inf)
         if not self.capped:
             return float(np.maximum(np.where(a < u, short, 0.0), down).max())
@@ -256,7 +261,7 @@ def solution(f: Formulation, rows: SharedRows, tol: float) -> Solution | None:
 
 
 def solve_columns(signs: np.ndarray, form: Loss, one: Merged, strength: np.ndarray, limits: Limits) -> Out | None:
-    """As `reductions.columns` does; ``signs``, (columns, n_classes), is the code, ``strength`` that of equal rows."""
+    """As `reductions.columns` does; ``signs``, (columns, n_classes), is the code, ``strength`` that of all rows."""
     at = cells(one, strength, 1, form.entropy)
     if at is None or len(signs) > MOST_BINARY:
         return None
@@ -286,7 +291,7 @@ def binary(at: Cells, sign: np.ndarray, form: Loss, limits: Limits) -> SharedRow
     y, n = sign.astype(np.float64)[:, None], len(sign)
     p = Program(
         K=at.K, point=at.point, V=y.astype(Real), E=y, g=np.ones(n), row=np.arange(n), u=at.strength,
-        ridge=1 / at.strength if form.ridge else None,
+        ridge=(1 / at.strength).astype(np.float64) if form.ridge else None,
     )  # fmt: skip
     if (best := within(p, limits)) is None:
         return None
@@ -304,4 +309,4 @@ def part(at: Cells, sign: np.ndarray) -> tuple[Cells, np.ndarray]:
     less = replace(
         one, first=np.searchsorted(rows, one.first[kept]), group=number[one.group[rows]], share=one.share[rows]
     )
-    return Cells(less, at.point[kept], at.K, at.strength[kept]), rows
+    return Cells(less, at.point[kept], at.K, at.upper[rows]), rows

@@ -47,7 +47,7 @@ def summed(n: int, index: np.ndarray, values: np.ndarray) -> np.ndarray:
 class Program:
     """As above. `point`, `V`, `E`, `g` and `row` have an entry per margin, those of a row adjacent; `u` one per row.
 
-    V are long doubles: 1/T, times 1e12, must cancel.
+    V and u are long doubles: 1/T times 1e12 must cancel, and so must sums of bounds.
     """
 
     K: np.ndarray
@@ -175,8 +175,8 @@ def begin(p: Program) -> Inside:
     F, b, s = np.zeros((len(p.K), p.V.shape[1])), np.zeros(p.E.shape[1]), np.ones(len(p.row))
     if p.ridge is not None:  # no bounds: rows without room and losses of their own
         return Inside(F, b, (0.5 / p.ridge).astype(Real), np.ones(R), s, np.zeros(R))
-    a = (p.u / (size + 1))[p.row].astype(Real)
-    return Inside(F, b, a, p.u / (size + 1), s, np.ones(R))
+    part = (p.u / (size + 1)).astype(np.float64)
+    return Inside(F, b, part[p.row].astype(Real), part, s, np.ones(R))
 
 
 def interior_point(p: Program, go_on: Callable[[int, float, float], bool]) -> tuple[Inside, int]:
