@@ -1,4 +1,4 @@
-"""Rows that contradict each other, at values of C beyond what sums of float64 can hold: python -m benchmarks.contradictions
+"""Rows that contradict each other, at a C beyond what sums of float64 hold: python -m benchmarks.contradictions
 
 600 rows are copies of 20 points with random labels. For every machine, loss and intercept and two to five classes: how
 the fit ends at C = 1e8, 1e10 and 1e12, its gap, its violation and its processor seconds.
