@@ -325,7 +325,7 @@ class WorkingSets {
 
   // Whether the tolerance was made smaller: slacks of a thousandth, times a large C, are a large gap.
   bool sharpen() {
-    if (polished_ || sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
+    if (sharper_ <= kSharpest || !std::isfinite(set_.gap)) return false;
     active_.store_scores(n_, out_.gradient);
     scores_.settle();  // all rows are active here
     Solution now = out_;

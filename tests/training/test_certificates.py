@@ -186,3 +186,14 @@ def test_the_machine_of_some_rows_proves_nothing(seed):
     B = model.dual_coef_
     largest = (B[y[model.support_], np.arange(B.shape[1])] - B).max()
     assert largest > 1.5 * model.C and model.dual_objective_ == -np.inf and model.duality_gap_ == np.inf
+
+
+@pytest.mark.parametrize(("machine", "C"), [("crammer-singer", 6e3), ("kesler", 5e4), ("atm", 6e3)])
+def test_small_problems_have_small_gaps(seed, machine, C):
+    """Slacks of a thousandth, which the tolerance allows, are most of the primal value here."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 7, 90)
+    X = 0.5 * rng.normal(size=(7, 10))[y] + rng.normal(size=(90, 10))
+    model = JointSVC(machine, C=C, gamma=1.0).fit(X, y)
+    assert model.status_ == "solved"
+    assert model.duality_gap_ <= 0.01

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import kernels
 from ..core_vectors.sources import Facts, begin_with, checked, is_mapped
+from ..fitting.blas import one_thread
 from ..fitting.callbacks import CallbackSupportMixin
 from ..fitting.checks import check_classes, check_rows, class_weights
 from ..fitting.frame import Frame
@@ -17,7 +18,6 @@ from ..machines import MACHINES
 from ..training.decisions import Decision
 from ..training.problem import Coefficients, Formulation
 from ..training.prototypes import PrototypeClassifier
-from .blas import one_thread
 from .choice import Basis
 from .kept import Kept, partial_rows
 from .newton import expanded

@@ -32,6 +32,7 @@ from ..fitting.state import whole
 from ..machines import LOSSES
 from ..training.certificates import Claim, claim_less, hiding_error, relative_gap
 from ..training.decisions import Decision
+from ..training.equal_rows import distinct
 from ..training.expansions import LARGEST_COEF, KernelExpansion
 from ..training.hard_margin import finite_C, not_separable
 from .columns import balance, bounds, solve_columns
@@ -193,7 +194,11 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
 
     def _model(self, X: Any) -> dict[str, Any]:
         """The arguments of the core's scores of columns for the checked rows X."""
-        model, vectors, order = self.dual_coef_, self.support_vectors_, np.arange(len(self.support_))
+        model, vectors = self.dual_coef_, self.support_vectors_
+        if self._cancels():
+            vectors, sums = distinct(vectors, model.toarray())
+            model = sp.csr_array(sums)
+        order = np.arange(model.shape[1])
         indptr, indices, values = model.indptr, model.indices, model.data
         if self.kernel == "precomputed":
             vectors, order = None, self.support_

@@ -11,6 +11,8 @@ from .. import _core, kernels
 from ..fitting.examples import Examples
 from ..fitting.limits import Limits
 from ..machines import Loss
+from ..training import few_points
+from ..training.equal_rows import merged
 from ..training.runs import in_precision, value_type
 
 FLOAT64_COLUMN = 512  # rows whose kernel values are float64 in any case
@@ -23,12 +25,30 @@ def solve_columns(
     """Solve all columns; ``strength`` is the factor on the loss of each row. Coefficients come back in their order.
 
     ``code`` is int8 with a row per class, or int64 pairs of classes. ``start`` are coefficients with a row per column
-    of the code and a column per row of X, and biases.
+    of the code and a column per row of X, and biases. Equal rows are trained as one.
     """
+    begin = None if start is None else (start[0][:, e.rows], start[1])
+    if (one := merged(e)) is None:
+        return solve_rows(code, form, strength, e, limits, begin)
+    total = one.sums(strength)
+    if (exact := few_points.solve_columns(signs(code, e.n_classes), form, one, strength, limits)) is not None:
+        return exact
+    if begin is not None:
+        begin = begin[0] @ one.indicator, begin[1]
+    out = solve_rows(code, form, total, one.examples, limits, begin)
+    found = sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), len(one.first)))
+    back = (found @ one.indicator.T).multiply(one.share[None, :]).tocsr()
+    return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}
+
+
+def solve_rows(
+    code: np.ndarray, form: Loss, strength: np.ndarray, e: Examples, limits: Limits, start: Start | None
+) -> dict[str, Any]:
+    """The same, row by row; the columns of ``start`` are the rows of the examples."""
     upper, ridge = bounds(form, strength)
     order, begin = e.order, None
     if start is not None:
-        b = start[0][:, e.rows[order]]
+        b = start[0][:, order]
         b.sort_indices()
         begin = (b.indptr.astype(np.int64), b.indices.astype(np.int64), b.data, start[1])
 
@@ -59,6 +79,15 @@ def solve_columns(
     back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(len(out["bias"]), len(e)))
     back.sort_indices()
     return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}
+
+
+def signs(code: np.ndarray, n_classes: int) -> np.ndarray:
+    """The entry of each class in each column, (columns, n_classes)."""
+    if code.dtype != np.int64:
+        return code.T
+    out = np.zeros((len(code), n_classes), dtype=np.int8)
+    out[np.arange(len(code)), code[:, 0]], out[np.arange(len(code)), code[:, 1]] = 1, -1
+    return out
 
 
 def bounds(form: Loss, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

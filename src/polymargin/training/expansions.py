@@ -23,12 +23,14 @@ from ..fitting.estimator import Estimator
 from ..fitting.examples import COPIED_ROWS
 from ..fitting.hints import NoProbabilities
 from ..fitting.scales import column_moments, warn_if_badly_scaled
+from .certificates import EPS
 from .decisions import Decision
 
 # Where the support vectors hold few numbers, float64 costs nothing.
 CHEAP = 1 << 14
 # Linear machines are scored by their weight vectors up to this size, by their support vectors beyond.
 LARGEST_COEF = 1 << 28
+MOST_SUMMED = 1 << 24  # coefficients
 
 
 def raw_scores(model: KernelExpansion, X: Any) -> np.ndarray:
@@ -104,6 +106,18 @@ class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
         else:
             squares = coef**2 @ errors**2
         return "float64" if 10 * np.sqrt(np.max(squares)) > self.tol * abs(self.rho_) else "float32"
+
+    def _cancels(self) -> bool:
+        """Whether coefficients are so large that sums over equal rows are more than rounding only if made first.
+
+        Rows with different labels that are equal have such coefficients where C is 1e10 or more.
+        """
+        B, vectors = self.dual_coef_, self._vectors
+        if self.kernel == "precomputed" or self._coef is not None or B.shape[0] * B.shape[1] > MOST_SUMMED:
+            return False
+        largest = float(np.abs(B.data if sp.issparse(B) else B).max(initial=0.0))
+        numbers = sp.issparse(vectors) or vectors.dtype.kind == "f"
+        return numbers and EPS * largest * math.sqrt(B.shape[1]) > self.tol * abs(self.rho_)
 
     def _rows(self, X: Any) -> Any:
         """The rows that a kernel is evaluated on."""

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
 from ..fitting.resources import threads
+from .equal_rows import distinct
 from .expansions import KernelExpansion
 from .problem import Coefficients
 
@@ -63,8 +64,15 @@ class PrototypeClassifier(KernelExpansion):
 
     def _arguments(self, X: Any) -> dict[str, Any]:
         """The same for rows that are as kernels take them."""
-        model = self.dual_coef_
+        model, intercept = self.dual_coef_, self.intercept_
         vectors = self._vectors
+        if not sp.issparse(model):
+            vectors, model = distinct(vectors, model) if self._cancels() else (vectors, model)
+        elif len(self.classes_) == 2 and self._cancels():  # only the difference of the two scores is asked for
+            both = model.toarray()
+            vectors, model = distinct(vectors, both - both.mean(axis=0))
+            if getattr(self, "intercept", None) == "regularized":
+                intercept = model.sum(axis=1)
         if sp.issparse(model):
             alpha, order, segments = model.data, model.indices, model.indptr
         else:  # no segments: every support vector has a coefficient for every class
@@ -83,7 +91,7 @@ class PrototypeClassifier(KernelExpansion):
             sv_rows=order.astype(np.int64),
             segments=segments.astype(np.int64),
             alpha=np.asarray(alpha, dtype=np.float64),
-            intercept=self.intercept_,
+            intercept=intercept,
             dtype=self._score_type,
             n_jobs=threads(self.n_jobs, X.shape[0] * (len(order) + 1) * (X.shape[1] + 16.0)),
         )

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..fitting.examples import Examples
 from ..fitting.limits import Limits
-from . import dual, margins, priors
+from . import dual, few_points, margins, priors
+from .equal_rows import merged
 from .problem import Formulation, Solution
 
 
@@ -16,6 +17,22 @@ def solve(
     f: Formulation, e: Examples, limits: Limits, start: np.ndarray | None = None, plain: np.ndarray | None = None
 ) -> Solution:
     """Train; `start` are the coefficients to begin with, `plain` the weights of the rows before those of the classes.
+
+    Equal rows are trained as one, except by the solvers of paper 2, which are there to be compared.
+    """
+    one = merged(e) if f.solver == "auto" else None
+    if one is None:
+        return solve_rows(f, e, limits, start, plain)
+    if (exact := few_points.solve(f, one, limits)) is not None:
+        return exact
+    start, plain = (None if v is None else one.sums(v) for v in (start, plain))
+    return one.solution(solve_rows(f, one.examples, limits, start, plain))
+
+
+def solve_rows(
+    f: Formulation, e: Examples, limits: Limits, start: np.ndarray | None, plain: np.ndarray | None
+) -> Solution:
+    """The same, row by row.
 
     Weights of classes act as priors where the nu form with an exact intercept would have no point otherwise.
     """
