@@ -18,10 +18,10 @@ Pages<double> zeros(Index n) {
 
 }  // namespace
 
-void Factor::begin(Index n_groups, double jitter) {
-  if (n_groups != n_groups_ || capacity_ == 0) {
+void Factor::begin(Index n_groups, double jitter, Index size) {
+  if (n_groups != n_groups_ || capacity_ < std::max<Index>(size, 1)) {
     n_groups_ = n_groups;
-    capacity_ = std::max<Index>(capacity_, 64);
+    capacity_ = std::max<Index>({capacity_, size + size / 8, 64});
     stride_ = capacity_ + n_groups_;
     memory_ = zeros(capacity_ * stride_);
   }

@@ -8,7 +8,8 @@ namespace polymargin {
 // L L' = the matrix of the free variables, and W = L^-1 A, as columns of one array.
 class Factor {
  public:
-  void begin(Index n_groups, double jitter);
+  // With room for `size` variables; more are possible.
+  void begin(Index n_groups, double jitter, Index size);
   Index size() const { return n_; }
   // Variables with these values toward the ones that are there, toward each other and with themselves, a row of them every
   // ld; the rows are changed. Returns how many came in before the matrix was not positive.

@@ -15,11 +15,12 @@ constexpr Index kAll = 512;
 constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
 constexpr Index kFresh = 256;   // violate the conditions, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
+constexpr Index kSpare = 2;     // steps per row, at most, before free variables are counted again
 constexpr double kFaceShare = 2,
                  kQuick = 2e9;        // a factor may cost so much more than the steps since the last one, or this
 constexpr double kMostWork = 2e10;    // multiply-adds of one face,
-constexpr double kFirstWork = 1e7;    // and of the first, which shows what faces are worth, if steps were fewer
-constexpr double kStep = 20000;       // of a step, besides two passes over the scores
+constexpr double kFirstWork = 5e6;    // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kStep = 10000;       // of a step, besides two passes over the scores
 constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
 }  // namespace
 
@@ -167,17 +168,18 @@ Index MarginPolicy<T>::solve(double target, Index budget, const std::function<bo
 // Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return.
 template <class T>
 Index MarginPolicy<T>::due() const {
-  return patience_ * (m_ / 4 + 20);
+  return patience_ * (m_ / 4 + 20) + spare_;
 }
 
 // Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those that
 // violate the conditions most.
 template <class T>
 std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, Index steps, Index rows) {
+  const double step = 2 * double(rows) * double(T_) + kStep;
   since_ += steps;
-  work_ += double(steps) * (2 * double(rows) * double(T_) + kStep);
+  work_ += double(steps) * step;
   if (since_ < due()) return {};
-  waited_ += std::exchange(since_, 0);
+  waited_ += std::exchange(since_, 0), spare_ = 0;
   std::vector<double> excess(m_);
   measure(F, A, excess.data());
   std::vector<Index> at, others;
@@ -208,7 +210,10 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   const double bytes = 2 * double(n + most) * double(n + most) * sizeof(T) + 1.5 * largest * largest * sizeof(double);
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
-  if (n < 2 || factors > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};
+  if (n < 2 || factors > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) {
+    spare_ = static_cast<Index>(std::min((factors / kFaceShare - work_) / step, double(kSpare * m_)));
+    return {};
+  }
   if (n > kFace || !Face::suits(largest) || bytes > 0.5 * settings_.memory) {
     patience_ *= 2;
     return {};

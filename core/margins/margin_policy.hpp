@@ -89,6 +89,7 @@ class MarginPolicy {
   std::vector<Index> set_;        // rows of the working set
   std::vector<double> scores_;    // theirs, class by class
   Index since_ = 0, waited_ = 0;  // steps since a face was thought of, and since there was one
+  Index spare_ = 0;               // steps before the next one can pay
   Index patience_ = 1;            // grows where faces cannot be solved
   bool first_ = true;             // there was no face yet
   bool independent_ = false;      // as the last face saw the variables
