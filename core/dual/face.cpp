@@ -22,7 +22,7 @@ constexpr double kAnew = 0.1;    // work of a new factor, relative to its size c
 constexpr std::size_t kBlock = 16,
                       kTogether = 32,  // come into the factor at once
     kShare = 8,                        // variables set free together: at least, and as a share of the free ones
-    kPart = 64;                       // of a new factor, between two looks at its work
+    kPart = 64;                        // of a new factor, between two looks at its work
 
 }  // namespace
 

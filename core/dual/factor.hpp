@@ -31,7 +31,7 @@ class Factor {
 
   Index n_ = 0, capacity_ = 0, n_groups_ = 0, stride_ = 0;
   double jitter_ = 0;
-  Pages<double> memory_;  // column k: L[., k] from row 0 on, then W'[., k]
+  Pages<double> memory_;  // column k: L[., k], written from row k on, then W'[., k]
 };
 
 }  // namespace polymargin
