@@ -25,8 +25,6 @@ from .certificates import EPS, squares
 from .problem import Formulation, Solution
 from .runs import Out, Run, in_precision, value_type
 
-EXACT_ROWS = 256  # up to this many rows are solved to rounding error; more variables per row make passes long
-
 
 def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = None) -> Solution:
     """Train a machine with a margin per example and class, from the coefficients `B0` if there are any."""
@@ -62,7 +60,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
         return out | {"run": run}
 
     begin = np.zeros((T, len(e))) if B0 is None else variables(margins, B0[:, order], label, upper[order])
-    out = in_precision(attempt, value_type(e, strength, limits.tol, EXACT_ROWS), begin, lambda out: out["alpha"])
+    out = in_precision(attempt, value_type(e, strength, limits.tol), begin, lambda out: out["alpha"])
     run, b = out["run"], out["alpha"].reshape(T, -1)
     alpha, B = np.empty(len(e)), np.empty_like(b)
     alpha[order] = np.maximum(b.max(axis=0), -b.min(axis=0))
