@@ -19,7 +19,7 @@ constexpr Index kSpare = 2;     // steps per row, at most, before free variables
 constexpr double kFaceShare = 2,
                  kQuick = 2e9;         // a factor may cost so much more than the steps since the last one, or this
 constexpr double kMostWork = 2e10;     // multiply-adds of one face,
-constexpr double kFirstWork = 5e6;     // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kFirstWork = 3e6;     // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kNarrowError = 1e-5;  // of a score in float32, a hundred roundings, relative to its largest terms
 constexpr Index kLeastSteps = 8;       // fewer of them show that float32 sees nothing to do where there is something
 constexpr double kStep = 10000;        // of a step, besides two passes over the scores
@@ -286,8 +286,7 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
   qp_.load(set_, std::move(rows), scores_, b);
-  const double eps = std::min(target, settings_.tol),
-               most = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
+  const double eps = std::min(target, settings_.tol), most = first_ ? std::max(work_, kFirstWork) : kMostWork;
   face_steps_ = 0, lost_ = false;
   bool solved = face(eps, most, stop);
   // Scores that sum to zero do not see a common shift, so there steps are many all the same.
