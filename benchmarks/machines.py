@@ -5,7 +5,8 @@ training rows (on 450 of them where there are more; ties go to the smaller C, th
 then trained on all training rows, timed, and its accuracy counted on the test rows. gamma is a multiple of the one that
 `gamma="scale"` means. The peer is scikit-learn's SVC, one-versus-one. A fit that is stopped after a minute counts with
 the model it has by then, and its time is marked. Times are processor seconds of one thread; the limit is one of wall
-seconds, so on a busy machine a fit is given less. `--again results.csv` takes C and gamma from that file.
+seconds, so on a busy machine a fit is given less. `--again results.csv` takes C and gamma from that file, and
+`--machines kesler,crammer-singer` leaves the others out.
 """
 
 import argparse
@@ -68,13 +69,13 @@ def tune(machine, D):
     return C, gamma, -right / len(y)
 
 
-def measure(name, earlier):
+def measure(name, earlier, machines):
     """A row per machine for one data set; `earlier` has rows with C and gamma by (data set, machine), or nothing."""
     D = datasets.load(name)
     n, d = D.X_train.shape
     shape = {"dataset": name, "n": n, "n_test": len(D.y_test), "d": d, "classes": D.n_classes}
     rows = []
-    for machine in (*MACHINES, PEER):
+    for machine in (*machines, PEER):
         known = earlier.get((name, machine))
         if known:
             C, gamma, cv = (float(known[key]) for key in ("C", "gamma", "cv_accuracy"))
@@ -99,7 +100,7 @@ def print_tables(console, rows):
     for table, last in ((accuracy, "mean"), (times, "median")):
         for column in ("machine", *names, last):
             table.add_column(column, justify="left" if column == "machine" else "right")
-    for machine in (*MACHINES, PEER):
+    for machine in dict.fromkeys(r["machine"] for r in rows):
         mine = [by[name, machine] for name in names]
         right = [100 * row["accuracy"] for row in mine]
         ratios = [row["fit_cpu"] / by[row["dataset"], PEER]["fit_cpu"] for row in mine]
@@ -128,6 +129,7 @@ def main():
     parser.add_argument("names", nargs="*", help=f"data sets; default: {' '.join(SETS)}")
     parser.add_argument("--out", type=Path, default=Path("machines.csv"), help="CSV that rows are appended to")
     parser.add_argument("--again", type=Path, help="a CSV of an earlier run, whose C and gamma are used")
+    parser.add_argument("--machines", default=",".join(MACHINES), help="with commas between; default: all")
     parser.add_argument("--steps", action="store_true", help="only count steps, on artificial rows")
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # the column `stop` says it
@@ -142,7 +144,7 @@ def main():
     everything = []
     for name in args.names or SETS:
         try:
-            rows = [{**here, **row} for row in measure(name, earlier)]
+            rows = [{**here, **row} for row in measure(name, earlier, args.machines.split(","))]
         except DatasetNotFound as reason:
             console.print(f"{name}: skipped, {reason}")
             continue

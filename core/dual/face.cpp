@@ -22,7 +22,7 @@ constexpr double kAnew = 0.1;    // work of a new factor, relative to its size c
 constexpr std::size_t kBlock = 16,
                       kTogether = 32,  // come into the factor at once
     kShare = 8,                        // variables set free together: at least, and as a share of the free ones
-    kPart = 128;                       // of a new factor, between two looks at its work
+    kPart = 64;                        // of a new factor, between two looks at its work
 
 }  // namespace
 
@@ -80,7 +80,7 @@ void Face::factorize() {
   free_.clear(), y_.clear();
   auto room = [&](Index i) { return std::min(qp_->z[i] - qp_->low[i], qp_->high[i] - qp_->z[i]); };
   std::sort(list.begin(), list.end(), [&](Index i, Index j) { return room(i) > room(j); });
-  factor_.begin(qp_->n_groups(), qp_->jitter());
+  factor_.begin(qp_->n_groups(), qp_->jitter(), static_cast<Index>(list.size()));
   for (std::size_t from = 0; from < list.size() && !lost_ && work_ < most_work_; from += kPart)
     set_free({list.begin() + from, list.begin() + std::min(from + kPart, list.size())});
 }

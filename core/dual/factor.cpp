@@ -8,31 +8,21 @@
 
 namespace polymargin {
 
-namespace {
-
-Pages<double> zeros(Index n) {
-  Pages<double> values = pages<double>(static_cast<std::size_t>(n));
-  std::fill_n(values.get(), n, 0.0);
-  return values;
-}
-
-}  // namespace
-
-void Factor::begin(Index n_groups, double jitter) {
-  if (n_groups != n_groups_ || capacity_ == 0) {
+void Factor::begin(Index n_groups, double jitter, Index size) {
+  if (n_groups != n_groups_ || capacity_ < std::max<Index>(size, 1)) {
     n_groups_ = n_groups;
-    capacity_ = std::max<Index>(capacity_, 64);
+    capacity_ = std::max<Index>({capacity_, size + size / 8, 64});
     stride_ = capacity_ + n_groups_;
-    memory_ = zeros(capacity_ * stride_);
+    memory_ = pages<double>(static_cast<std::size_t>(capacity_ * stride_));
   }
   n_ = 0, jitter_ = jitter;
 }
 
 void Factor::grow(Index least) {
   const Index capacity = std::max(capacity_ + capacity_ / 4, least), stride = capacity + n_groups_;
-  Pages<double> memory = zeros(capacity * stride);
+  Pages<double> memory = pages<double>(static_cast<std::size_t>(capacity * stride));
   for (Index k = 0; k < n_; ++k) {
-    std::copy_n(column(k), n_, memory.get() + k * stride);
+    std::copy(column(k) + k, column(k) + n_, memory.get() + k * stride + k);
     std::copy_n(column(k) + capacity_, n_groups_, memory.get() + k * stride + capacity);
   }
   memory_.swap(memory);

@@ -8,7 +8,8 @@ namespace polymargin {
 // L L' = the matrix of the free variables, and W = L^-1 A, as columns of one array.
 class Factor {
  public:
-  void begin(Index n_groups, double jitter);
+  // With room for `size` variables; more are possible.
+  void begin(Index n_groups, double jitter, Index size);
   Index size() const { return n_; }
   // Variables with these values toward the ones that are there, toward each other and with themselves, a row of them every
   // ld; the rows are changed. Returns how many came in before the matrix was not positive.
@@ -30,7 +31,7 @@ class Factor {
 
   Index n_ = 0, capacity_ = 0, n_groups_ = 0, stride_ = 0;
   double jitter_ = 0;
-  Pages<double> memory_;  // column k: L[., k] from row 0 on, then W'[., k]
+  Pages<double> memory_;  // column k: L[., k], written from row k on, then W'[., k]
 };
 
 }  // namespace polymargin

@@ -15,7 +15,8 @@
 namespace polymargin {
 
 constexpr Index kLarge = 8192;   // a problem with more rows begins with some of them ...
-constexpr Index kHurried = 512;  // ... and where time is limited, so that there is soon a useful machine
+constexpr Index kHurried = 512;  // ... and where there is little time, so that there is soon a useful machine:
+constexpr double kAmple = 2e-7;  // seconds per multiply-add of all kernel values, some hundred times what these take
 constexpr Index kThinning = 3;   // rows that one of the smaller problem stands for
 constexpr double kBold =
     0.5;  // share of the support vectors at their bounds above which the other rows are set to theirs
@@ -113,9 +114,9 @@ Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinne
 }
 
 // A start that is not zero is near the solution already, or the only feasible point at hand.
-inline bool begins_small(Index n, const std::vector<double>& alpha, const Settings& settings) {
-  return n > (std::isfinite(settings.time_limit) ? kHurried : kLarge) &&
-         std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
+inline bool begins_small(Index n, double cost, const std::vector<double>& alpha, const Settings& settings) {
+  const bool hurried = settings.time_limit < kAmple * double(n) * double(n) * cost;
+  return n > (hurried ? kHurried : kLarge) && std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
 }
 
 // There was time for only a part of the rows: its machine is the best estimate of the whole one, with bounds
@@ -140,7 +141,7 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
                    Team& team) {
   const Index n = problem.rows.size;
   WorkingSets<Policy> engine(policy, K, problem.rows, cache, settings, team);
-  if (!begins_small(n, alpha, settings)) return engine.run(std::move(alpha), {}, 0);
+  if (!begins_small(n, K.cost(), alpha, settings)) return engine.run(std::move(alpha), {}, 0);
   const ThinProblem thin(problem);
   if (2 * static_cast<Index>(thin.at.size()) > n) return engine.run(std::move(alpha), {}, 0);  // many small classes
   Settings coarse = settings;

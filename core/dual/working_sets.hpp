@@ -49,6 +49,7 @@ class WorkingSets {
         set_(settings),
         n_(rows.size),
         w_(policy.width()),
+        exact_(n_ <= kPolished && std::isfinite(settings.gap)),
         watch_(settings),
         scores_(policy, K, rows_, settings, out_, [this] { return halted(std::nan("")); }),
         local_(K, rows, rows_, team) {
@@ -71,7 +72,7 @@ class WorkingSets {
     begin(std::move(start), std::move(active));
     for (Index round = 0; !scores_.lost; ++round) {
       const double violation = measure(), eps = sharper_ * policy_.tolerance();
-      if (violation <= eps && active_.m == n_ && (polished_ || n_ > kPolished)) {
+      if (violation <= eps && active_.m == n_ && (polished_ || !exact_)) {
         if ((++n_weighed_ > kWeighed || !weigh(eps)) && !sharpen()) break;
         continue;
       }
@@ -84,7 +85,7 @@ class WorkingSets {
       if (active_.m > RowStore<T>::kSample / 4 && round % 16 == 15 && narrow(violation)) continue;
       choose();
       const bool whole = static_cast<Index>(set_positions_.size()) == active_.m;
-      polished_ = whole && n_ <= kPolished && (violation <= eps || Policy::kPolishesAtOnce);
+      polished_ = whole && exact_ && (violation <= eps || Policy::kPolishesAtOnce);
       advance(polished_ ? std::min(eps, kPolishedTol) : whole ? 0.5 * eps : std::max(0.3 * eps, 0.25 * violation));
     }
     finish();
@@ -95,7 +96,7 @@ class WorkingSets {
   static constexpr Index kBlock = 768;  // largest working set of a large problem
   static constexpr Index kLeast = 96;   // and the smallest: where few rows of a set move, the next one is half as large
   static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
-  static constexpr Index kPolished = 256;  // up to this size, a solved problem is refined to rounding error
+  static constexpr Index kPolished = 256;  // up to this size, a solved problem is refined, but for a coarse one
   static constexpr double kPolishedTol = 1e-12;
   static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
   static constexpr int kStages = 30;         // then everything stays active
@@ -374,6 +375,7 @@ class WorkingSets {
   RowStore<T> rows_;
   const Settings& set_;
   const Index n_, w_;
+  const bool exact_;  // is refined to rounding error
   Watch watch_;
   double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
   int n_weighed_ = 0, n_stages_ = 0;

@@ -18,13 +18,15 @@ template <class T>
 LocalMargins<T>::LocalMargins(const MarginProblem& p)
     : p_(p),
       n_(p.classes),
+      wide_((p.classes + steps<double>().lanes - 1) / steps<double>().lanes * steps<double>().lanes),
       beta_(p.beta()),
       step_(p.classes, p.beta(), p.own_target > 0, p.capped),
       h_(n_),
-      D_(n_),
-      change_(n_),
-      f_(kGroup, std::vector<double>(n_)),
-      old_(kGroup, std::vector<double>(n_)) {}
+      D_(wide_, 0.0),
+      f_(kGroup * wide_, -kBlocked),
+      now_(kGroup * wide_, 0.0),
+      old_(kGroup * wide_, 0.0),
+      between_(kGroup * kGroup) {}
 
 template <class T>
 void LocalMargins<T>::resize(Index examples) {
@@ -99,82 +101,93 @@ double LocalMargins<T>::reference(const double* f, Index y) const {
   return p_.reference == Reference::none ? 0 : std::accumulate(f, f + n_, 0.0) / double(n_);
 }
 
-// The exact step of example i at the scores f; b_i in, b_i out.
+// The exact step of example i at the scores f; b_i in, b_i out, and what it adds to the scores per kernel value in D_. Returns
+// how much b_i has changed.
 template <class T>
-void LocalMargins<T>::example(Index i, const double* f, double* bi) {
-  const double k = K[i * ld + i], ref = reference(f, label[i]), z = beta_ * std::accumulate(bi, bi + n_, 0.0);
-  for (Index c = 0; c < n_; ++c) h_[c] = p_.target(c, label[i]) - (f[c] - ref) + k * (bi[c] + z);
-  step_.solve(h_.data(), label[i], k, ridge[i], u[i], bi);
-}
-
-template <class T>
-void LocalMargins<T>::scores_of(Index i, std::vector<double>& f) const {
-  for (Index c = 0; c < n_; ++c) f[c] = F[c * ld + i];
-}
-
-// D of a change of an example of class y, and the classes where it is not zero: seldom more than three.
-template <class T>
-double LocalMargins<T>::list_moved(const double* change, Index y) {
-  double sum = 0;
-  moved_.clear();
-  for (Index c = 0; c < n_; ++c) D_[c] = change[c], sum += change[c];
-  if (p_.reference == Reference::own) D_[y] -= sum;
-  for (Index c = 0; c < n_; ++c)
-    if (D_[c] != 0) moved_.push_back(c);
-  return sum;
-}
-
-// Adds a change of example i to b and to all scores.
-template <class T>
-void LocalMargins<T>::apply(Index i, const double* change) {
-  const Steps<T>& pass = steps<T>();
-  const double sum = list_moved(change, label[i]);
-  const T* row = K.data() + i * ld;
-  for (Index c : moved_) pass.update(F.data() + c * ld, row, row, T(D_[c]), T(0), ld);
-  if (p_.reference == Reference::mean) {
-    pass.update(ref_.data(), row, row, T(sum / double(n_)), T(0), ld);
-  } else if (p_.reference == Reference::own) {
-    for (Index c : moved_)
-      pass.own_scores(F.data() + c * ld + first_[c], label_.data() + first_[c], T(c), last_[c] - first_[c],
-                      ref_.data() + first_[c]);
+double LocalMargins<T>::example(Index i, const double* f, double* bi) {
+  const double k = K[i * ld + i];
+  const Index y = label[i];
+  if (p_.reference == Reference::own) {
+    const double moved = steps<double>().row_step(f, wide_, y, k, ridge[i], u[i], p_.capped, bi, D_.data());
+    if (moved >= 0) return moved;
   }
-  set(i);
+  const double ref = reference(f, y), z = beta_ * std::accumulate(bi, bi + n_, 0.0);
+  for (Index c = 0; c < n_; ++c) h_[c] = p_.target(c, y) - (f[c] - ref) + k * (bi[c] + z), D_[c] = -bi[c];
+  std::fill(D_.begin() + n_, D_.end(), 0.0);
+  step_.solve(h_.data(), y, k, ridge[i], u[i], bi);
+  double size = 0, sum = 0;
+  for (Index c = 0; c < n_; ++c) D_[c] += bi[c], size += std::abs(D_[c]), sum += D_[c];
+  if (p_.reference == Reference::own) D_[y] -= sum;
+  return size;
 }
 
-// A few examples solved together, by exact steps on one after the other; only their own scores are followed meanwhile.
+// Example i comes into the group. The scores of those that are there have followed all changes since.
+template <class T>
+void LocalMargins<T>::join(Index i) {
+  const Index t = static_cast<Index>(group_.size());
+  group_.push_back(i);
+  for (Index c = 0; c < n_; ++c) {
+    f_[t * wide_ + c] = F[c * ld + i];
+    now_[t * wide_ + c] = b[i * n_ + c];
+  }
+  for (Index s = 0; s <= t; ++s) between_[s * kGroup + t] = between_[t * kGroup + s] = K[i * ld + group_[s]];
+}
+
+// The exact step of one of the group, whose scores follow; returns how much it has moved.
+template <class T>
+double LocalMargins<T>::move(Index t) {
+  const double size = example(group_[t], f_.data() + t * wide_, now_.data() + t * wide_);
+  if (size > 0)
+    steps<double>().add_outer(between_.data() + t * kGroup, static_cast<Index>(group_.size()), D_.data(), wide_,
+                              f_.data());
+  return size;
+}
+
+// The group solved by exact steps on one after the other; only their own scores are followed meanwhile.
 template <class T>
 void LocalMargins<T>::together() {
   const Index g = static_cast<Index>(group_.size());
-  for (Index t = 0; t < g; ++t) {
-    scores_of(group_[t], f_[t]);
-    std::copy_n(b.data() + group_[t] * n_, n_, old_[t].begin());
-  }
+  std::copy_n(now_.begin(), g * wide_, old_.begin());
   double first = 0;
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     double moved = 0;
-    for (Index t = g - 1; t >= 0; --t) {  // the newest has most to gain
-      const Index i = group_[t];
-      double* bi = b.data() + i * n_;
-      std::copy_n(bi, n_, change_.begin());
-      example(i, f_[t].data(), bi);
-      double size = 0;
-      for (Index c = 0; c < n_; ++c) change_[c] = bi[c] - change_[c], size += std::abs(change_[c]);
-      moved += size;
-      if (size == 0) continue;
-      list_moved(change_.data(), label[i]);
-      for (Index s = 0; s < g; ++s) {
-        const double k = K[i * ld + group_[s]];
-        for (Index c : moved_) f_[s][c] += k * D_[c];
-      }
-    }
+    for (Index t = g - 1; t >= 0; --t) moved += move(t);  // the newest has most to gain
     if (sweep == 0) first = moved;
     if (g == 1 || moved <= 0.02 * first) break;
   }
+  apply();
+}
+
+// Adds the changes of the group to b and to all scores, class by class: few classes of an example change.
+template <class T>
+void LocalMargins<T>::apply() {
+  const Steps<T>& pass = steps<T>();
+  const Index g = static_cast<Index>(group_.size());
+  std::vector<double>& D = old_;
   for (Index t = 0; t < g; ++t) {
-    const double* bi = b.data() + group_[t] * n_;
-    bool same = true;
-    for (Index c = 0; c < n_; ++c) change_[c] = bi[c] - old_[t][c], same &= change_[c] == 0;
-    if (!same) apply(group_[t], change_.data());
+    double sum = 0;
+    for (Index c = 0; c < n_; ++c) sum += D[t * wide_ + c] = now_[t * wide_ + c] - D[t * wide_ + c];
+    if (p_.reference == Reference::own) D[t * wide_ + label[group_[t]]] -= sum;
+    std::copy_n(now_.data() + t * wide_, n_, b.data() + group_[t] * n_);
+    set(group_[t]);
+  }
+  for (Index c = 0; c < n_; ++c) {
+    Index moved[kGroup], n_moved = 0;
+    for (Index t = 0; t < g; ++t)
+      if (D[t * wide_ + c] != 0) moved[n_moved++] = t;
+    for (Index r = 0; r < n_moved; r += 2) {
+      const Index s = moved[r], t = r + 1 < n_moved ? moved[r + 1] : s;
+      pass.update(F.data() + c * ld, K.data() + group_[s] * ld, K.data() + group_[t] * ld, T(D[s * wide_ + c]),
+                  s == t ? T(0) : T(D[t * wide_ + c]), ld);
+    }
+    if (n_moved > 0 && p_.reference == Reference::own)
+      pass.own_scores(F.data() + c * ld + first_[c], label_.data() + first_[c], T(c), last_[c] - first_[c],
+                      ref_.data() + first_[c]);
+  }
+  for (Index t = 0; t < g && p_.reference == Reference::mean; ++t) {
+    const double sum = std::accumulate(D.begin() + t * wide_, D.begin() + t * wide_ + n_, 0.0);
+    const T* row = K.data() + group_[t] * ld;
+    pass.update(ref_.data(), row, row, T(sum / double(n_)), T(0), ld);
   }
 }
 
@@ -197,7 +210,7 @@ Index LocalMargins<T>::solve(double eps, Index max_steps, const std::function<bo
     const bool again = next.at < 0 || std::find(group_.begin(), group_.end(), next.at) != group_.end();
     if (again) group_.clear();
     if (next.at < 0) continue;
-    group_.push_back(next.at);
+    join(next.at);
     together();
   }
 }

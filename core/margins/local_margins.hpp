@@ -29,24 +29,24 @@ class LocalMargins {
  private:
   void begin();
   Pick choose(Index partner);
-  void example(Index i, const double* f, double* b);
-  void apply(Index i, const double* change);
-  void set(Index i);
+  void join(Index i);
   void together();
-  void scores_of(Index i, std::vector<double>& f) const;
-  double list_moved(const double* change, Index y);
+  double move(Index t);
+  double example(Index i, const double* f, double* b);
+  void apply();
+  void set(Index i);
   double reference(const double* f, Index y) const;
 
   const MarginProblem& p_;
-  const Index n_;  // classes
+  const Index n_, wide_;  // classes, and the same padded to kLanes
   const double beta_;
   ExampleStep step_;
   std::vector<T> A_, ref_, low_, ridge_, label_, up_, down_, at_cap_, diagonal_;
-  std::vector<double> h_, D_, change_;
-  std::vector<Index> group_;         // the examples in hand
-  std::vector<Index> moved_;         // classes
-  std::vector<Index> first_, last_;  // where examples of a class begin (at a whole vector) and end
-  std::vector<std::vector<double>> f_, old_;
+  std::vector<double> h_, D_;
+  std::vector<Index> group_;           // the examples in hand
+  std::vector<double> f_, now_, old_;  // theirs: scores, variables and these before the step, one row of `wide_` each
+  std::vector<double> between_;        // kernel values between them
+  std::vector<Index> first_, last_;    // where examples of a class begin (at a whole vector) and end
 };
 
 }  // namespace polymargin

@@ -15,12 +15,15 @@ constexpr Index kAll = 512;
 constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
 constexpr Index kFresh = 256;   // violate the conditions, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
+constexpr Index kSpare = 2;     // steps per row, at most, before free variables are counted again
 constexpr double kFaceShare = 2,
-                 kQuick = 2e9;        // a factor may cost so much more than the steps since the last one, or this
-constexpr double kMostWork = 2e10;    // multiply-adds of one face,
-constexpr double kFirstWork = 1e7;    // and of the first, which shows what faces are worth, if steps were fewer
-constexpr double kStep = 20000;       // of a step, besides two passes over the scores
-constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
+                 kQuick = 2e9;         // a factor may cost so much more than the steps since the last one, or this
+constexpr double kMostWork = 2e10;     // multiply-adds of one face,
+constexpr double kFirstWork = 3e6;     // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kNarrowError = 1e-5;  // of a score in float32, a hundred roundings, relative to its largest terms
+constexpr Index kLeastSteps = 8;       // fewer of them show that float32 sees nothing to do where there is something
+constexpr double kStep = 10000;        // of a step, besides two passes over the scores
+constexpr double kIndependent = 0.2;   // above this, steps settle the free variables as well as a face does
 }  // namespace
 
 template <class T>
@@ -34,6 +37,7 @@ MarginPolicy<T>::MarginPolicy(const MarginProblem& problem, const KernelBlocks<T
       T_(problem.classes),
       diagonal_(problem.rows.size),
       local_(problem),
+      narrow_(problem),
       qp_(problem, M_) {
   K_.diagonal(p_.rows, diagonal_.data());
   for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
@@ -140,6 +144,7 @@ double MarginPolicy<T>::slope(Index k, const double* F, const double* A, const d
 template <class T>
 std::pair<T*, Index> MarginPolicy<T>::square(Index q) {
   local_.resize(q);
+  narrowed_ = false;
   return {local_.K.data(), local_.ld};
 }
 
@@ -161,23 +166,55 @@ void MarginPolicy<T>::load(const std::vector<Index>& at, const double* F, const 
 
 template <class T>
 Index MarginPolicy<T>::solve(double target, Index budget, const std::function<bool()>& stop) {
-  return local_.solve(target, std::min(budget, std::max<Index>(due() - since_, 1)), stop);
+  const Index most = std::min(budget, std::max<Index>(due() - since_, 1));
+  Index steps = 0;
+  if (sizeof(T) > sizeof(float) && trusted_ && narrow_serves(target)) {
+    steps = solve_narrow(target, most, stop);
+    trusted_ = steps >= std::min(kLeastSteps, most);
+    if (trusted_) return steps;
+  }
+  return steps + local_.solve(target, most - steps, stop);
+}
+
+// Whether float32 tells violations of this size: an error of a score is that of its terms, some of which cancel.
+template <class T>
+bool MarginPolicy<T>::narrow_serves(double target) const {
+  double largest = 1, k = 0;
+  for (double f : scores_) largest = std::max(largest, std::abs(f));
+  for (Index r = 0; r < local_.m; ++r) k = std::max(k, std::abs(double(local_.K[r * local_.ld + r])));
+  for (Index at = 0; at < local_.m * T_; ++at) largest = std::max(largest, k * std::abs(local_.b[at]));
+  return kNarrowError * largest < target;
+}
+
+template <class T>
+Index MarginPolicy<T>::solve_narrow(double target, Index budget, const std::function<bool()>& stop) {
+  if (!narrowed_) {
+    narrow_.resize(local_.m);
+    std::copy(local_.K.begin(), local_.K.begin() + local_.m * local_.ld, narrow_.K.begin());
+    narrowed_ = true;
+  }
+  std::copy(local_.F.begin(), local_.F.end(), narrow_.F.begin());
+  narrow_.b = local_.b, narrow_.u = local_.u, narrow_.ridge = local_.ridge, narrow_.label = local_.label;
+  const Index steps = narrow_.solve(target, budget, stop);
+  local_.b = narrow_.b;
+  return steps;
 }
 
 // Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return.
 template <class T>
 Index MarginPolicy<T>::due() const {
-  return patience_ * (m_ / 4 + 20);
+  return patience_ * (m_ / 4 + 20) + spare_;
 }
 
 // Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those that
 // violate the conditions most.
 template <class T>
 std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, Index steps, Index rows) {
+  const double step = 2 * double(rows) * double(T_) + kStep;
   since_ += steps;
-  work_ += double(steps) * (2 * double(rows) * double(T_) + kStep);
+  work_ += double(steps) * step;
   if (since_ < due()) return {};
-  waited_ += std::exchange(since_, 0);
+  waited_ += std::exchange(since_, 0), spare_ = 0;
   std::vector<double> excess(m_);
   measure(F, A, excess.data());
   std::vector<Index> at, others;
@@ -208,7 +245,10 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   const double bytes = 2 * double(n + most) * double(n + most) * sizeof(T) + 1.5 * largest * largest * sizeof(double);
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
-  if (n < 2 || factors > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};
+  if (n < 2 || factors > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) {
+    spare_ = static_cast<Index>(std::min((factors / kFaceShare - work_) / step, double(kSpare * m_)));
+    return {};
+  }
   if (n > kFace || !Face::suits(largest) || bytes > 0.5 * settings_.memory) {
     patience_ *= 2;
     return {};
@@ -246,8 +286,7 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
   qp_.load(set_, std::move(rows), scores_, b);
-  const double eps = std::min(target, settings_.tol),
-               most = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
+  const double eps = std::min(target, settings_.tol), most = first_ ? std::max(work_, kFirstWork) : kMostWork;
   face_steps_ = 0, lost_ = false;
   bool solved = face(eps, most, stop);
   // Scores that sum to zero do not see a common shift, so there steps are many all the same.

@@ -61,6 +61,8 @@ class MarginPolicy {
 
  private:
   Index due() const;
+  bool narrow_serves(double target) const;
+  Index solve_narrow(double target, Index budget, const std::function<bool()>& stop);
   bool separate() const { return p_.reference == Reference::none && !p_.capped; }  // classes do not see each other
   bool face(double eps, double work, const std::function<bool()>& stop);
   double reference(Index k, const double* F, Index m) const;
@@ -84,11 +86,15 @@ class MarginPolicy {
   std::vector<char> at_cap_;  // per active row, as the following
   std::vector<double> ref_, low_, ridge_, label_, up_, down_;
   LocalMargins<T> local_;
+  LocalMargins<float> narrow_;  // the same in float32, where that is enough: half the time of a step
+  bool narrowed_ = false;       // its kernel values are those of local_
+  bool trusted_ = true;         // its steps lead on
   MarginQp<T> qp_;
   Face face_;
   std::vector<Index> set_;        // rows of the working set
   std::vector<double> scores_;    // theirs, class by class
   Index since_ = 0, waited_ = 0;  // steps since a face was thought of, and since there was one
+  Index spare_ = 0;               // steps before the next one can pay
   Index patience_ = 1;            // grows where faces cannot be solved
   bool first_ = true;             // there was no face yet
   bool independent_ = false;      // as the last face saw the variables

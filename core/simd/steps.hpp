@@ -20,6 +20,7 @@ struct Range {  // of the gradient in one group
 
 template <class T>
 struct Steps {
+  Index lanes;  // of a vector
   // G += di Qi + dj Qj, then the variable with the largest gain violation^2 / Q_kk.
   Pick (*box_first)(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T* down, const T* inverse, Index n);
   // After the step s on i: the variable k with the largest further gain; c = 1 / Q_ii where i stays free, else 0.
@@ -46,6 +47,13 @@ struct Steps {
                         Index skip, Index n);
   // own[k] = F[k] where label[k] == c
   void (*own_scores)(const T* F, const T* label, T c, Index n, T* own);
+  // The exact step of an example of class y (margins/example_step.hpp) with the own score as reference: all b lie in [-u, 0].
+  // f and b of n classes, a whole number of vectors; beyond the last class f is -kBlocked and b is 0. D becomes what the step
+  // adds to the scores per kernel value. Returns how much b has changed, or -1, with b as it was, where a cap holds or
+  // Newton's steps do not end.
+  T (*row_step)(const T* f, Index n, Index y, T k, T ridge, T u, bool capped, T* b, T* D);
+  // f[s * n + c] += k[s] D[c] for s < rows
+  void (*add_outer)(const T* k, Index rows, const T* D, Index n, T* f);
   T (*dot)(const T* x, const T* y, Index n);
   void (*axpy)(T c, const T* x, T* y, Index n);  // y += c x
   // out = c x + s y and y = c y - s x; out may begin before x.

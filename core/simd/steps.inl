@@ -18,6 +18,12 @@ inline Pick best_lane(V<T> key, I<T> at) {
   return pick;
 }
 template <class T>
+inline T sum_of(V<T> v) {
+  T sum = v[0];
+  for (int l = 1; l < W<T>; ++l) sum += v[l];
+  return sum;
+}
+template <class T>
 inline T top_lane(V<T> v) {
   T m = v[0];
   for (int l = 1; l < W<T>; ++l) m = v[l] > m ? v[l] : m;
@@ -320,6 +326,52 @@ void own_scores(const T* F, const T* label, T c, Index n, T* own) {
   for (Index k = 0; k < n; k += W<T>) store(own + k, load(label + k) == all<T>(c) ? load(F + k) : load(own + k));
 }
 
+// For a given z = sum b, b_c = clip((h_c - k z) / (k + r)): sum b(z) - z falls, linear in pieces. All (h_c - k z) move alike, so
+// as many inside and as many at -u as before is the same piece, whose root the last step has found.
+template <class T>
+T row_step(const T* f, Index n, Index y, T k, T ridge, T u, bool capped, T* b, T* D) {
+  constexpr int kSteps = 12;
+  const V<T> zero = V<T>{}, one = all<T>(T(1)), many = all<T>(T(n + 1)), low = all<T>(-u);
+  const T inverse = T(1) / (k + ridge > T(1e-12) ? k + ridge : T(1e-12)), pull = k * inverse, ref = f[y] - T(1);
+  V<T> total = zero;
+  for (Index c = 0; c < n; c += W<T>) total += load(b + c);
+  T z = sum_of<T>(total), last = -1;
+  for (Index c = 0; c < n; c += W<T>) store(D + c, (ref - load(f + c) + k * (load(b + c) + z)) * inverse);
+  D[y] = T(kBlocked);
+  for (int step = 0; step < kSteps; ++step) {
+    V<T> sum = zero, count = zero;  // of those inside, and n + 1 times those at -u
+    for (Index c = 0; c < n; c += W<T>) {
+      const V<T> x = load(D + c) - pull * z;
+      sum += vmax<T>(vmin<T>(x, zero), low);
+      count += x < zero ? (x > low ? one : many) : zero;
+    }
+    const T piece = sum_of<T>(count), miss = sum_of<T>(sum) - z;
+    if (piece == last || miss == T(0)) {
+      if (capped && -z > u) return T(-1);
+      V<T> size = zero, change = zero;
+      for (Index c = 0; c < n; c += W<T>) {
+        const V<T> x = vmax<T>(vmin<T>(load(D + c) - pull * z, zero), low), d = x - load(b + c);
+        store(b + c, x), store(D + c, d);
+        change += d, size += vmax<T>(d, -d);
+      }
+      D[y] -= sum_of<T>(change);
+      return sum_of<T>(size);
+    }
+    last = piece;
+    const T inside = piece > T(n) ? T(Index(piece) % (n + 1)) : piece;
+    z += miss / (T(1) + pull * inside);
+  }
+  return T(-1);
+}
+
+template <class T>
+void add_outer(const T* k, Index rows, const T* D, Index n, T* f) {
+  for (Index c = 0; c < n; c += W<T>) {
+    const V<T> d = load(D + c);
+    for (Index s = 0; s < rows; ++s) store(f + s * n + c, load(f + s * n + c) + k[s] * d);
+  }
+}
+
 template <class T>
 T dot(const T* x, const T* y, Index n) {
   V<T> a = V<T>{}, b = V<T>{};
@@ -355,9 +407,10 @@ void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
 }
 
 template <class T>
-constexpr Steps<T> table = {box_first<T>,  box_second<T>, update<T>,    pair_second<T>, pair_step<T>,
-                            add_rows<T>,   add_dots<T>,   both_ways<T>, margins<T>,     worst_example<T>,
-                            own_scores<T>, dot<T>,        axpy<T>,      rotate<T>,      add_rows_to_four<T>};
+constexpr Steps<T> table = {
+    W<T>,        box_first<T>, box_second<T>, update<T>,  pair_second<T>,   pair_step<T>,
+    add_rows<T>, add_dots<T>,  both_ways<T>,  margins<T>, worst_example<T>, own_scores<T>,
+    row_step<T>, add_outer<T>, dot<T>,        axpy<T>,    rotate<T>,        add_rows_to_four<T>};
 extern const Steps<float> steps_float;
 extern const Steps<double> steps_double;
 const Steps<float> steps_float = table<float>;
