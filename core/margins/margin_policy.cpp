@@ -11,6 +11,11 @@ namespace polymargin {
 namespace {
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr Index kFace = 4096;     // rows of a face, which takes all if they are up to `kAll` or ...
+constexpr Index kSplit = 8192;    // rows of a splitting, and its steps
+constexpr Index kSplitSteps = 4000;
+constexpr double kShare = 0.01;  // of its violation, where rows are left out that would undo more
+constexpr double kInside = 0.8;  // of the tolerance: rows that were not in it move the scores a little
+constexpr Index kAgain = 16;     // steps on rows from one to the next
 constexpr Index kAll = 512;
 constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
 constexpr Index kFresh = 256;   // violate the conditions, or this
@@ -34,7 +39,9 @@ MarginPolicy<T>::MarginPolicy(const MarginProblem& problem, const KernelBlocks<T
       T_(problem.classes),
       diagonal_(problem.rows.size),
       local_(problem),
-      qp_(problem, M_) {
+      qp_(problem, M_),
+      splitting_(problem, team),
+      can_split_(MarginSplitting<T>::suits(problem)) {
   K_.diagonal(p_.rows, diagonal_.data());
   for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
 }
@@ -164,10 +171,11 @@ Index MarginPolicy<T>::solve(double target, Index budget, const std::function<bo
   return local_.solve(target, std::min(budget, std::max<Index>(due() - since_, 1)), stop);
 }
 
-// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return.
+// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return. After a
+// splitting they would undo it.
 template <class T>
 Index MarginPolicy<T>::due() const {
-  return patience_ * (m_ / 4 + 20);
+  return patience_ * (splits_ ? kAgain : m_ / 4 + 20);
 }
 
 // Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those that
@@ -200,20 +208,27 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   for (double f : free_of) free += f, factors += f * f * f / 3;
   const double largest = *std::max_element(free_of.begin(), free_of.end());
   const Index n = static_cast<Index>(at.size());
+  splits_ = can_split_ && !Face::suits(largest);
+  const Index largest_set = splits_ ? kSplit : kFace;
   const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
   if (!all)
     others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
-  const Index most = all ? m_ - n : std::min({kFace - n, std::max(kFresh, n), static_cast<Index>(others.size())});
+  const Index most =
+      all ? m_ - n
+          : std::min({largest_set - n, std::max(kFresh, splits_ ? n / 2 : n), static_cast<Index>(others.size())});
   // Kernel values of the rows, and of those that are not kept once more on their way; the factor.
-  const double bytes = 2 * double(n + most) * double(n + most) * sizeof(T) + 1.5 * largest * largest * sizeof(double);
+  const double bytes =
+      2 * double(n + most) * double(n + most) * sizeof(T) +
+      (splits_ ? MarginSplitting<T>::bytes(double(n + most)) : 1.5 * largest * largest * sizeof(double));
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
-  if (n < 2 || factors > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};
-  if (n > kFace || !Face::suits(largest) || bytes > 0.5 * settings_.memory) {
+  if (n < 2 || (splits_ ? 0 : factors) > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) return {};
+  if (n > largest_set || !(splits_ || Face::suits(largest)) || bytes > 0.5 * settings_.memory) {
     patience_ *= 2;
     return {};
   }
-  if (static_cast<Index>(others.size()) > most) {
+  all_in_ = static_cast<Index>(others.size()) <= most;
+  if (!all_in_) {
     std::nth_element(others.begin(), others.begin() + most, others.end(),
                      [&](Index a, Index b) { return excess[a] != excess[b] ? excess[a] > excess[b] : a < b; });
     others.resize(most);
@@ -237,6 +252,18 @@ bool MarginPolicy<T>::face(double eps, double work, const std::function<bool()>&
 }
 
 template <class T>
+Index MarginPolicy<T>::split(double eps, std::vector<double>& b, const std::function<bool()>& stop) {
+  const Index f = static_cast<Index>(set_.size());
+  const double share = all_in_ ? 0 : kShare;
+  if (!splitting_.solve({set_, local_.K.data(), local_.ld, scores_}, b, {eps, share, kSplitSteps}, stop))
+    patience_ *= 2;
+  work_ = 0, waited_ = 0;
+  for (Index r = 0; r < f; ++r)
+    for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = b[c * f + r];
+  return splitting_.n_steps();
+}
+
+template <class T>
 Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop) {
   const Index f = static_cast<Index>(set_.size());
   std::vector<const T*> rows(f);
@@ -245,6 +272,7 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     rows[r] = local_.K.data() + r * local_.ld;
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
+  if (splits_) return split(std::min(target, kInside * settings_.tol), b, stop);
   qp_.load(set_, std::move(rows), scores_, b);
   const double eps = std::min(target, settings_.tol),
                most = first_ ? std::max(kFaceShare * work_, kFirstWork) : kMostWork;
