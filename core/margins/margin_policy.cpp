@@ -11,11 +11,6 @@ namespace polymargin {
 namespace {
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr Index kFace = 4096;     // rows of a face, which takes all if they are up to `kAll` or ...
-constexpr Index kSplit = 8192;    // rows of a splitting, and its steps
-constexpr Index kSplitSteps = 4000;
-constexpr double kShare = 0.01;  // of its violation, where rows are left out that would undo more
-constexpr double kInside = 0.8;  // of the tolerance: rows that were not in it move the scores a little
-constexpr Index kAgain = 16;     // steps on rows from one to the next
 constexpr Index kAll = 512;
 constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
 constexpr Index kFresh = 256;   // violate the conditions, or this
@@ -26,6 +21,12 @@ constexpr double kMostWork = 2e10;    // multiply-adds of one face,
 constexpr double kFirstWork = 1e7;    // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kStep = 20000;       // of a step, besides two passes over the scores
 constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
+constexpr Index kSplit = 8192;        // rows of a splitting, and its steps
+constexpr Index kSplitSteps = 4000;
+constexpr double kShare = 0.01;  // of its violation is enough where more rows come in than one for
+constexpr Index kMostCome = 8;   // so many with free variables: some will leave again, others are still to come
+constexpr double kInside = 0.8;  // of the tolerance: rows that were not in it move the scores a little
+constexpr Index kAgain = 16;     // steps on rows from one to the next
 }  // namespace
 
 template <class T>
@@ -211,6 +212,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   splits_ = can_split_ && !Face::suits(largest);
   const Index largest_set = splits_ ? kSplit : kFace;
   const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
+  const Index coming = static_cast<Index>(
+      std::count_if(others.begin(), others.end(), [&](Index k) { return excess[k] > settings_.tol; }));
   if (!all)
     others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
   const Index most =
@@ -227,8 +230,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
     patience_ *= 2;
     return {};
   }
-  all_in_ = static_cast<Index>(others.size()) <= most;
-  if (!all_in_) {
+  few_come_ = coming <= std::min(most, n / kMostCome);
+  if (static_cast<Index>(others.size()) > most) {
     std::nth_element(others.begin(), others.begin() + most, others.end(),
                      [&](Index a, Index b) { return excess[a] != excess[b] ? excess[a] > excess[b] : a < b; });
     others.resize(most);
@@ -254,7 +257,7 @@ bool MarginPolicy<T>::face(double eps, double work, const std::function<bool()>&
 template <class T>
 Index MarginPolicy<T>::split(double eps, std::vector<double>& b, const std::function<bool()>& stop) {
   const Index f = static_cast<Index>(set_.size());
-  const double share = all_in_ ? 0 : kShare;
+  const double share = few_come_ ? 0 : kShare;
   if (!splitting_.solve({set_, local_.K.data(), local_.ld, scores_}, b, {eps, share, kSplitSteps}, stop))
     patience_ *= 2;
   work_ = 0, waited_ = 0;

@@ -91,7 +91,7 @@ class MarginPolicy {
   MarginSplitting<T> splitting_;
   const bool can_split_;
   bool splits_ = false;           // the next descent is a splitting, or the last one was
-  bool all_in_ = true;            // it has all rows that violate the conditions
+  bool few_come_ = true;          // it has all rows that violate the conditions, and most were in the last one
   std::vector<Index> set_;        // rows of the working set
   std::vector<double> scores_;    // theirs, class by class
   Index since_ = 0, waited_ = 0;  // steps since a face was thought of, and since there was one

@@ -4,13 +4,20 @@
 //   z = the feasible point nearest to x       (H + rho I) (c - s) = rho (2 z - x - s) - g       x += 1.8 (c - z)
 //
 // with g the gradient of the objective at s, any point: it is that of z every few steps, so that what the inverse lacks in digits
-// does not stay. A fixed point is x = z - gradient / rho, where z is optimal, and x begins as that of the point given. H b = K (b - mean over classes), so
+// does not stay. A fixed point is x = z - gradient / rho, where z is optimal, and x begins as that of the point given.
+// H b = K (b - mean over classes), so
 //
 //   (H + rho I)^-1 r = mean r / rho + (K + rho I)^-1 (r - mean r)
 //
 // and one inverse of a matrix of examples serves all classes, whatever is free. A shift common to all classes, which no score
-// sees, meets rho alone. Steps on examples move along such shifts by a little at a time, and a factor of the free variables
-// (dual/face.hpp) has T of them per example: on satimage and pendigits, where 6,000 to 17,000 are free, ... TODO figures
+// sees, meets rho alone. Steps on examples move along such shifts by a little at a time, and a factor of the free
+// variables (dual/face.hpp) would have several of them per example. Processor seconds to tol = 1e-3 with the parameters of
+// docs/choosing-a-machine.md (float32, AVX2, one thread), steps and faces / splitting:
+//
+//   satimage    llw 13 / 4.6 (5,460 free)    adm 79 / 5.1 (7,860)       atm over 65 / 3.8 (7,900)
+//   pendigits   llw 28 / @LLW (11,600)         adm over 76 / 13 (10,900)   reinforced over 44 / @RE (6,290)
+//
+// How rho is chosen changes the steps by a factor of up to five, so it follows the two residuals (`step`).
 #pragma once
 #include <functional>
 #include <vector>
