@@ -5,8 +5,8 @@ training rows (on 450 of them where there are more; ties go to the smaller C, th
 then trained on all training rows, timed, and its accuracy counted on the test rows. gamma is a multiple of the one that
 `gamma="scale"` means. The peer is scikit-learn's SVC, one-versus-one. A fit that is stopped after a minute counts with
 the model it has by then, and its time is marked. Times are processor seconds of one thread; the limit is one of wall
-seconds, so on a busy machine a fit is given less. `--again results.csv` takes C and gamma from that file, and
-`--machines kesler,crammer-singer` leaves the others out.
+seconds, so on a busy machine a fit is given less. `--limit` gives it more. `--again results.csv` takes C and gamma from
+that file, and `--machines kesler,crammer-singer` leaves the others out.
 """
 
 import argparse
@@ -43,10 +43,10 @@ FIELDS = (
 )
 
 
-def build(machine, C, gamma):
+def build(machine, C, gamma, limit=LIMIT):
     if machine == PEER:
         return SVC(C=C, gamma=gamma, cache_size=1000)
-    return JointSVC(machine, C=C, gamma=gamma, time_limit=LIMIT)
+    return JointSVC(machine, C=C, gamma=gamma, time_limit=limit)
 
 
 def tune(machine, D):
@@ -69,7 +69,7 @@ def tune(machine, D):
     return C, gamma, -right / len(y)
 
 
-def measure(name, earlier, machines):
+def measure(name, earlier, machines, limit):
     """A row per machine for one data set; `earlier` has rows with C and gamma by (data set, machine), or nothing."""
     D = datasets.load(name)
     n, d = D.X_train.shape
@@ -83,7 +83,7 @@ def measure(name, earlier, machines):
             C, gamma, cv = tune(machine, D)
         facts = {}
         dtype = "float64" if machine == PEER else "float32"
-        objective.evaluate(build(machine, C, gamma), D, dtype, facts.update, budget=1.0)
+        objective.evaluate(build(machine, C, gamma, limit), D, dtype, facts.update, budget=1.0)
         rows.append({**shape, "machine": machine, "C": C, "gamma": gamma, "cv_accuracy": cv, **facts})
     return rows
 
@@ -130,6 +130,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("machines.csv"), help="CSV that rows are appended to")
     parser.add_argument("--again", type=Path, help="a CSV of an earlier run, whose C and gamma are used")
     parser.add_argument("--machines", default=",".join(MACHINES), help="with commas between; default: all")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="wall seconds for one fit")
     parser.add_argument("--steps", action="store_true", help="only count steps, on artificial rows")
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # the column `stop` says it
@@ -144,7 +145,7 @@ def main():
     everything = []
     for name in args.names or SETS:
         try:
-            rows = [{**here, **row} for row in measure(name, earlier, args.machines.split(","))]
+            rows = [{**here, **row} for row in measure(name, earlier, args.machines.split(","), args.limit)]
         except DatasetNotFound as reason:
             console.print(f"{name}: skipped, {reason}")
             continue

@@ -24,6 +24,12 @@ constexpr double kNarrowError = 1e-5;  // of a score in float32, a hundred round
 constexpr Index kLeastSteps = 8;       // fewer of them show that float32 sees nothing to do where there is something
 constexpr double kStep = 10000;        // of a step, besides two passes over the scores
 constexpr double kIndependent = 0.2;   // above this, steps settle the free variables as well as a face does
+constexpr Index kSplit = 8192;         // rows of a splitting, and its steps
+constexpr Index kSplitSteps = 4000;
+constexpr double kShare = 0.01;  // of its violation is enough where more rows come in than one for
+constexpr Index kMostCome = 8;   // so many with free variables: some will leave again, others are still to come
+constexpr double kInside = 0.8;  // of the tolerance: rows that were not in it move the scores a little
+constexpr Index kAgain = 16;     // steps on rows from one to the next
 }  // namespace
 
 template <class T>
@@ -38,7 +44,9 @@ MarginPolicy<T>::MarginPolicy(const MarginProblem& problem, const KernelBlocks<T
       diagonal_(problem.rows.size),
       local_(problem),
       narrow_(problem),
-      qp_(problem, M_) {
+      qp_(problem, M_),
+      splitting_(problem, team),
+      can_split_(MarginSplitting<T>::suits(problem)) {
   K_.diagonal(p_.rows, diagonal_.data());
   for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
 }
@@ -200,10 +208,11 @@ Index MarginPolicy<T>::solve_narrow(double target, Index budget, const std::func
   return steps;
 }
 
-// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return.
+// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return. After a
+// splitting they would undo it.
 template <class T>
 Index MarginPolicy<T>::due() const {
-  return patience_ * (m_ / 4 + 20) + spare_;
+  return patience_ * (splits_ ? kAgain : m_ / 4 + 20) + spare_;
 }
 
 // Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those that
@@ -237,22 +246,32 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   for (double f : free_of) free += f, factors += f * f * f / 3;
   const double largest = *std::max_element(free_of.begin(), free_of.end());
   const Index n = static_cast<Index>(at.size());
+  splits_ = can_split_ && !Face::suits(largest);
+  const Index largest_set = splits_ ? kSplit : kFace;
   const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
+  const Index coming = static_cast<Index>(
+      std::count_if(others.begin(), others.end(), [&](Index k) { return excess[k] > settings_.tol; }));
   if (!all)
     others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
-  const Index most = all ? m_ - n : std::min({kFace - n, std::max(kFresh, n), static_cast<Index>(others.size())});
+  const Index most =
+      all ? m_ - n
+          : std::min({largest_set - n, std::max(kFresh, splits_ ? n / 2 : n), static_cast<Index>(others.size())});
   // Kernel values of the rows, and of those that are not kept once more on their way; the factor.
-  const double bytes = 2 * double(n + most) * double(n + most) * sizeof(T) + 1.5 * largest * largest * sizeof(double);
+  const double bytes =
+      2 * double(n + most) * double(n + most) * sizeof(T) +
+      (splits_ ? MarginSplitting<T>::bytes(double(n + most)) : 1.5 * largest * largest * sizeof(double));
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
-  if (n < 2 || factors > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) {
-    spare_ = static_cast<Index>(std::min((factors / kFaceShare - work_) / step, double(kSpare * m_)));
+  const double work = splits_ ? 0 : factors;
+  if (n < 2 || work > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) {
+    spare_ = static_cast<Index>(std::clamp((work / kFaceShare - work_) / step, 0.0, double(kSpare * m_)));
     return {};
   }
-  if (n > kFace || !Face::suits(largest) || bytes > 0.5 * settings_.memory) {
+  if (n > largest_set || !(splits_ || Face::suits(largest)) || bytes > 0.5 * settings_.memory) {
     patience_ *= 2;
     return {};
   }
+  few_come_ = coming <= std::min(most, n / kMostCome);
   if (static_cast<Index>(others.size()) > most) {
     std::nth_element(others.begin(), others.begin() + most, others.end(),
                      [&](Index a, Index b) { return excess[a] != excess[b] ? excess[a] > excess[b] : a < b; });
@@ -277,6 +296,18 @@ bool MarginPolicy<T>::face(double eps, double work, const std::function<bool()>&
 }
 
 template <class T>
+Index MarginPolicy<T>::split(double eps, std::vector<double>& b, const std::function<bool()>& stop) {
+  const Index f = static_cast<Index>(set_.size());
+  const double share = few_come_ ? 0 : kShare;
+  if (!splitting_.solve({set_, local_.K.data(), local_.ld, scores_}, b, {eps, share, kSplitSteps}, stop))
+    patience_ *= 2;
+  work_ = 0, waited_ = 0;
+  for (Index r = 0; r < f; ++r)
+    for (Index c = 0; c < T_; ++c) local_.b[r * T_ + c] = b[c * f + r];
+  return splitting_.n_steps();
+}
+
+template <class T>
 Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop) {
   const Index f = static_cast<Index>(set_.size());
   std::vector<const T*> rows(f);
@@ -285,6 +316,7 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
     rows[r] = local_.K.data() + r * local_.ld;
     for (Index c = 0; c < T_; ++c) b[c * f + r] = local_.b[r * T_ + c];
   }
+  if (splits_) return split(std::min(target, kInside * settings_.tol), b, stop);
   qp_.load(set_, std::move(rows), scores_, b);
   const double eps = std::min(target, settings_.tol), most = first_ ? std::max(work_, kFirstWork) : kMostWork;
   face_steps_ = 0, lost_ = false;

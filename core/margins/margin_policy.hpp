@@ -9,6 +9,7 @@
 #include "dual/working_sets.hpp"
 #include "margins/local_margins.hpp"
 #include "margins/margin_qp.hpp"
+#include "margins/margin_splitting.hpp"
 #include "margins/score_kernel.hpp"
 
 namespace polymargin {
@@ -64,6 +65,7 @@ class MarginPolicy {
   bool narrow_serves(double target) const;
   Index solve_narrow(double target, Index budget, const std::function<bool()>& stop);
   bool separate() const { return p_.reference == Reference::none && !p_.capped; }  // classes do not see each other
+  Index split(double eps, std::vector<double>& b, const std::function<bool()>& stop);
   bool face(double eps, double work, const std::function<bool()>& stop);
   double reference(Index k, const double* F, Index m) const;
   void set_reference(Index begin, Index end, const double* F);
@@ -91,6 +93,10 @@ class MarginPolicy {
   bool trusted_ = true;         // its steps lead on
   MarginQp<T> qp_;
   Face face_;
+  MarginSplitting<T> splitting_;
+  const bool can_split_;
+  bool splits_ = false;           // the next descent is a splitting, or the last one was
+  bool few_come_ = true;          // it has all rows that violate the conditions, and most were in the last one
   std::vector<Index> set_;        // rows of the working set
   std::vector<double> scores_;    // theirs, class by class
   Index since_ = 0, waited_ = 0;  // steps since a face was thought of, and since there was one

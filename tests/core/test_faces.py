@@ -137,3 +137,29 @@ def test_rounding_that_hides_the_last_digits_ends_no_face(machine):
     X, y = r.normal(loc=100, size=(100, 2)), r.randint(0, 2, 100)
     model = JointSVC(machine, kernel="poly", degree=2, coef0=1.0, max_iter=20_000).fit(X, y)
     assert model.status_ == "solved" and model.duality_gap_ < 1e-6
+
+
+@pytest.mark.parametrize("machine", ["llw", "adm", "ats", "atm", "reinforced"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_more_free_variables_than_a_factor_holds(machine, dtype, seed):
+    """Scores that sum to zero, by splitting: steps on rows alone would take 25,000. The proof is weak duality."""
+    n, T, C, rng = 400, 10, 100.0, np.random.default_rng([4, seed])
+    y = np.arange(n) * T // n
+    X = 0.7 * rng.normal(size=(T, 8))[y] + rng.normal(size=(n, 8))
+    margins = MACHINES[machine].margins
+    own_target = margins.own_target(T) if margins.own_target else 0.0
+    core = _core.MarginSolver(
+        X, {"kind": "rbf", "gamma": 0.1}, np.arange(n), y, T, "mean", float(own_target), margins.capped, dtype, 1e9, 1
+    )  # fmt: skip
+    out = core.solve(np.full(n, C), np.zeros(n), np.zeros(n * T), "auto", 1e-3, 5000, np.inf, None)
+    b = out["alpha"].reshape(T, n)
+    assert out["status"] == "solved"
+    assert np.sum((b != 0) & (np.abs(b) < C)) > 2048  # else this shows nothing
+    own = np.arange(T)[:, None] == y
+    assert np.all(np.where(own, b, 0) >= 0) and np.all(np.where(own, 0, b) <= 0)
+    assert np.all(np.abs(b).sum(axis=0) <= C * (1 + 1e-12)) if margins.capped else np.all(np.abs(b) <= C)
+    assert own_target or not b[own].any()
+    K, B = rbf(X, X, 0.1), b - b.mean(axis=0)
+    dual = np.sum(b * np.where(own, own_target, -1)) - np.sum(B * (B @ K)) / 2
+    primal = Joint(machine, K, y, C=C).value(B)
+    assert dual <= primal * (1 + 1e-9) and primal - dual < 1e-3 * primal

@@ -176,11 +176,11 @@ def test_a_row_loses_by_every_slack_it_has(machine, slacks, rng, monkeypatch):
 
 
 def test_the_machine_of_some_rows_proves_nothing(seed):
-    """A fit stopped at the smaller problem it begins with has variables beyond the bounds: their value bounds nothing."""
+    """A fit stopped at the smaller problem it begins with has variables beyond the bounds: these prove nothing."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(0, 4, 900)
-    X = rng.normal(size=(4, 20))[y] + rng.normal(size=(900, 20)) + 1e6
-    model = JointSVC("llw", kernel="linear", intercept="none", max_iter=3000, time_limit=1000.0)
+    y = rng.integers(0, 4, 3000)
+    X = rng.normal(size=(4, 20))[y] + rng.normal(size=(3000, 20)) + 1e6
+    model = JointSVC("llw", kernel="linear", intercept="none", max_iter=6000, time_limit=20.0)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model.fit(X, y)
     B = model.dual_coef_
