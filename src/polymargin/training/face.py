@@ -19,7 +19,7 @@ CORRECTIONS = 4  # of the others, each smaller by about as much as float64 is ex
 KNOWN = 1e-10  # a margin that is short by more is violated
 PLAIN_BOUND = 1e8  # bound times k(x, x)
 LOGISTIC_STEPS = 100  # of the logistic loss
-LEAST_GAIN = 1e-14  # gain of a step, of the value
+NO_GAIN = 1e-14  # gain of a step, of the value
 LEAST_STEP = 1e-12  # step
 
 
@@ -137,10 +137,10 @@ def logistic(p: Program, go_on: Callable[[int, float, float], bool]) -> Exact:
         right = p.coefficients(a) - p.inverse @ F, p.E.T @ a
         dF, db = ScoreSystem(p, a * (1 - a / u)).solve(*right)
         gain, t = float(np.sum(right[0] * dF) + right[1] @ db), 1.0
-        while (then := value(F + t * dF, b + t * db)) > now and t > LEAST_STEP and gain > LEAST_GAIN * now:
+        while (then := value(F + t * dF, b + t * db)) > now and t > LEAST_STEP and gain > NO_GAIN * now:
             t *= 0.5
         F, b, now = F + t * dF, b + t * db, then
-        if gain <= LEAST_GAIN * now or not go_on(step, gain / float(u.max()), now):
+        if gain <= NO_GAIN * now or not go_on(step, gain / float(u.max()), now):
             break
     found = Exact((u * expit(-p.margins(F, b))).astype(Real), b, step + 1)
     for _ in range(CORRECTIONS):
