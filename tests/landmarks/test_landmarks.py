@@ -16,8 +16,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC, LandmarkSVC
+from polymargin.fitting import blas
 from polymargin.fitting.limits import Limits
-from polymargin.landmarks import blas, choice, passes, training
+from polymargin.landmarks import choice, passes, training
 from polymargin.landmarks.newton import Curved, Losses
 from polymargin.machines import MACHINES
 
