@@ -8,8 +8,8 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kTiny = 1e-12;   // curvature of a flat or indefinite direction
-constexpr Index kFewSteps = 100;  // that need no face, besides one for every four variables
+constexpr double kTiny = 1e-12;    // curvature of a flat or indefinite direction
+constexpr Index kFewSteps = 100;   // that need no face, besides one for every four variables
 constexpr double kFaceShare = 16;  // of the work of the steps before it: what a face may cost
 
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
