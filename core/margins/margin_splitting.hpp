@@ -14,10 +14,10 @@
 // variables (dual/face.hpp) would have several of them per example. Processor seconds to tol = 1e-3 with the parameters of
 // docs/choosing-a-machine.md (float32, AVX2, one thread), steps and faces / splitting:
 //
-//   satimage    llw 13 / 4.6 (5,460 free)    adm 79 / 5.1 (7,860)       atm over 65 / 3.8 (7,900)
-//   pendigits   llw 28 / @LLW (11,600)         adm over 76 / 13 (10,900)   reinforced over 44 / @RE (6,290)
+//   satimage    llw 13 / 4.7 (5,460 free)    adm 79 / 3.7 (7,860)       atm over 65 / 4.6 (7,900)
+//   pendigits   llw 28 / 13 (11,600)         adm over 76 / 8 (10,900)   reinforced over 44 / 27 (6,290)
 //
-// How rho is chosen changes the steps by a factor of up to five, so it follows the two residuals (`step`).
+// How rho is chosen changes the steps by a factor of three to seven, so it follows the two residuals (`step`).
 #pragma once
 #include <functional>
 #include <vector>
