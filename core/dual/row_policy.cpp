@@ -225,8 +225,8 @@ void RowPolicy<T>::settle(Solution& out) {
   for (Index i = 0; p_.entropy && i < p_.rows.size; ++i) {
     while (!groups_.empty() && i >= groups_[g + 1]) ++g;
     const double t = (groups_.empty() ? 0 : out.multiplier[g]) - out.gradient[i];
-    if (!(can_grow(i, 0) ? !can_fall(i, 0) && t < t_[i] : t > t_[i])) continue;
-    t_[i] = t;
+    if (can_grow(i, 0) && can_fall(i, 0)) continue;
+    t_[i] = can_grow(i, 0) ? std::min(t, t_[i]) : std::max(t, t_[i]);
     out.alpha[i] = p_.upper[i] / (1 + std::exp(-t_[i]));
   }
 }
