@@ -115,7 +115,7 @@ class ScoreSystem:
     def factorized(self) -> np.ndarray:
         for jitter in JITTERS:
             try:
-                return cholesky(self.A + jitter * np.eye(len(self.A)), lower=True)
+                return cholesky(self.A + jitter * np.eye(len(self.A)), lower=True, check_finite=False)
             except LinAlgError:
                 continue
         raise FloatingPointError
@@ -124,7 +124,7 @@ class ScoreSystem:
         right = np.concatenate([S.ravel(), q]) / self.unit
         x = np.zeros_like(right)
         for _ in range(3):  # what rounding and the jitter have left
-            x += cho_solve((self.factor, True), right - self.A @ x)
+            x += cho_solve((self.factor, True), right - self.A @ x, check_finite=False)
         x /= self.unit
         return x[: S.size].reshape(S.shape), x[S.size :]
 
