@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .honest_values import coefficients, full_scores, mixtures, noise, total
+from .honest_values import SIGMAS, coefficients, full_scores, mixtures, noise, total
 
 
 class Columns:
@@ -171,7 +171,8 @@ class Ball:
         self.point = np.zeros(len(f.on), dtype=f.real)
         self.point[np.searchsorted(f.on, f.model.support_)] = f.model.dual_coef_
         self.h = np.diag(f.K)
-        self.noise = 2 * noise(f, self.point[None, :], f.K)[:, 0] + 8 * f.eps * np.asarray(np.abs(self.h), dtype=float)
+        own = (8 + SIGMAS * f.X.shape[1] ** 0.5 / 2) * f.eps * np.asarray(np.abs(self.h), dtype=float)  # d products
+        self.noise = 2 * noise(f, self.point[None, :], f.K)[:, 0] + own
         self.reduced = 2 * self.point
         self.R2 = f.real(f.model.radius_) ** 2
         if np.isfinite(self.C) and self.R2 == 0:

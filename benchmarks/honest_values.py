@@ -154,7 +154,8 @@ def noise(f, B, K=None):
     B = np.asarray(B, dtype=float)
     if f.p.get("kernel") in ("rbf", "cosine", "laplacian"):
         return SIGMAS * f.eps * np.broadcast_to(np.sqrt((B**2).sum(axis=1)), (len(K), len(B)))
-    return SIGMAS * f.eps * np.sqrt((K**2) @ (B**2).T)
+    # Every term is rounded, and every sum on the way, which may be as large as all terms of one sign together.
+    return f.eps * (SIGMAS * np.sqrt((K**2) @ (B**2).T) + np.abs(K) @ np.abs(B).T)
 
 
 def coefficients(f, columns):

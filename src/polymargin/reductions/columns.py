@@ -69,7 +69,11 @@ def solve_rows(
     def point(out: dict[str, Any]) -> tuple:
         return out["indptr"], out["indices"], out["values"], out["bias"]
 
-    out = in_precision(attempt, value_type(e, strength, limits.tol, FLOAT64_COLUMN), begin, point)
+    def norm(out: dict[str, Any]) -> float:
+        squares = sp.csr_array((out["values"] ** 2, out["indices"], out["indptr"]), shape=(len(out["bias"]), len(e)))
+        return float(np.sqrt(squares.sum(axis=1).max(initial=0.0)))
+
+    out = in_precision(attempt, value_type(e, strength, limits.tol, FLOAT64_COLUMN), begin, point, norm)
     if "first" in out:
         first = out.pop("first")
         n_iter = first["n_iter"] + out["n_iter"]

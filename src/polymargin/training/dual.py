@@ -62,7 +62,12 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
         return out | {"run": run}
 
     begin = None if alpha0 is None else np.asarray(alpha0, dtype=np.float64)[order]
-    out = in_precision(attempt, value_type(e, strength, limits.tol), begin, lambda out: out["alpha"])
+
+    def norm(out: Out) -> float:
+        return float(np.linalg.norm(out["alpha"]))
+
+    values = value_type(e, strength, limits.tol)
+    out = in_precision(attempt, values, begin, lambda out: out["alpha"], norm)
     if out["status"] == "no_margin" and f.nu is None:
         out["status"] = "stalled"
     alpha, b, run = np.empty(len(e)), out["b"], out["run"]

@@ -61,7 +61,8 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
         return out | {"run": run}
 
     begin = np.zeros((T, len(e))) if B0 is None else variables(margins, B0[:, order], label, upper[order])
-    out = in_precision(attempt, value_type(e, strength, limits.tol), begin, lambda out: out["alpha"])
+    values = value_type(e, strength, limits.tol)
+    out = in_precision(attempt, values, begin, lambda out: out["alpha"], lambda out: largest_norm(out["alpha"], T))
     run, b = out["run"], out["alpha"].reshape(T, -1)
     alpha, B = np.empty(len(e)), np.empty_like(b)
     alpha[order] = np.maximum(b.max(axis=0), -b.min(axis=0))
@@ -71,6 +72,11 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
         status=out["status"], signalled=run.signalled, n_iter=run.n_iter, primal_objective=out["primal"],
         dual_objective=out["dual"], kkt_violation=out["violation"], n_kernel_evals=int(run.core.evaluations),
     )  # fmt: skip
+
+
+def largest_norm(b: np.ndarray, n_classes: int) -> float:
+    """Of the variables of a class."""
+    return float(np.linalg.norm(b.reshape(n_classes, -1), axis=1).max())
 
 
 def prototypes(margins: Margins, b: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -30,6 +30,7 @@ from .problem import Coefficients
 # Whether classes overlap is judged on some rows and scores of fits with enough of them, by the share of these rows
 # whose own score beats the mean and not the best.
 ENOUGH, OVERLAP_ROWS, OVERLAP_VALUES, OVERLAP = 200, 1000, 1 << 20, 0.15
+SHARED = 1e4  # times what weights of two classes differ by
 
 
 class PrototypeClassifier(KernelExpansion):
@@ -80,7 +81,7 @@ class PrototypeClassifier(KernelExpansion):
         if self.kernel == "precomputed":
             vectors, order = None, self.support_[order]
         elif self._coef is not None:  # a linear machine has one vector per class
-            vectors, alpha = self._coef, np.ones(len(self._coef))
+            vectors, alpha = self._apart(self._coef), np.ones(len(self._coef))
             order, segments = np.arange(len(alpha)), np.arange(len(alpha) + 1)
         elif vectors.shape[0] == 0:  # a fit that was stopped at once: the core needs a row, though it does not read it
             vectors = np.zeros((1, X.shape[1]))
@@ -95,6 +96,13 @@ class PrototypeClassifier(KernelExpansion):
             dtype=self._score_type,
             n_jobs=threads(self.n_jobs, X.shape[0] * (len(order) + 1) * (X.shape[1] + 16.0)),
         )
+
+    def _apart(self, W: np.ndarray) -> np.ndarray:
+        """Weights as scores are made of them: of two classes without what both share, if that hides the difference."""
+        if len(self.classes_) != 2 or not sp.issparse(self.dual_coef_):
+            return W
+        mean = W.mean(axis=0)
+        return W - mean if np.abs(mean).max() > SHARED * np.abs(W - mean).max() else W
 
     def _overlap(self, X: Any, rows: np.ndarray, y: np.ndarray) -> str | None:
         """A remark where most of some training rows beat the mean score, as the machine asks, but not the best one.

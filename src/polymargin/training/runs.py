@@ -21,20 +21,41 @@ FLOAT64_ROWS = 2048  # up to this many rows kernel values are float64: they are 
 FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
 
 
-def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = FLOAT64_ROWS) -> str:
-    """Type of the kernel values: float64 for up to `few` rows.
+@dataclass(frozen=True)
+class Values:
+    """Type of the kernel values; the error of a score whose coefficients have norm 1, in units of the tolerance."""
+
+    dtype: str
+    error: float = 0.0
+
+
+def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = FLOAT64_ROWS) -> Values:
+    """float64 for up to `few` rows.
 
     A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
     """
     e = examples
-    precise = len(e) <= few or tol < FLOAT32_TOL or float32_error(e.X, e.rows, e.kernel) * strength.max() > tol
-    return "float64" if precise else "float32"
+    if len(e) <= few or tol < FLOAT32_TOL:
+        return Values("float64")
+    error = float32_error(e.X, e.rows, e.kernel)
+    return Values("float64") if error * strength.max() > tol else Values("float32", error / tol)
 
 
-def in_precision(attempt: Callable[[str, Any], Out], dtype: str, begin: Any, point: Callable[[Out], Any]) -> Out:
-    """What `attempt(dtype, begin)` finds; where float32 values stall, float64 ones go on from its `point`."""
-    out = attempt(dtype, begin)
-    if out["status"] != "stalled" or dtype == "float64":
+def in_precision(
+    attempt: Callable[[str, Any], Out],
+    values: Values,
+    begin: Any,
+    point: Callable[[Out], Any],
+    norm: Callable[[Out], float],
+) -> Out:
+    """What `attempt(dtype, begin)` finds; float64 values go on from its `point` where float32 ones do not serve.
+
+    They stall, or hide from the solver more of a score than the tolerance: errors of values are independent, so that
+    they add up to one times the `norm` of the coefficients.
+    """
+    out = attempt(values.dtype, begin)
+    hidden = out["status"] == "solved" and values.error * norm(out) > 1
+    if values.dtype == "float64" or not (hidden or out["status"] == "stalled"):
         return out
     return attempt("float64", point(out)) | {"first": out}
 
