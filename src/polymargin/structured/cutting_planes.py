@@ -25,6 +25,7 @@ from ..training.certificates import relative_gap
 UNUSED_ROUNDS = 50  # rounds after which an unused cut is dropped
 ROUNDING_GAP = 1e-15  # relative gap that is rounding error
 PROGRAM_STEPS = 20_000  # of the small quadratic program in one round
+GAINED = 0.99  # of the gap, at most, is left by a round that is worth another
 POLISH = 30  # rounds of polishing at most
 # oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
 Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
@@ -140,10 +141,10 @@ def minimize(
                 break
             new = np.flatnonzero(xi[group] > cuts.slack(w)[group] + 1e-13 * xi[group])
             if len(new) == 0:  # no cut is missing: the small program is not solved well enough
-                if exact < 1e-12:
+                if exact < 1e-12 and path[-1] > GAINED * path[-2]:
                     status = "stalled"
                     break
-                exact *= 1e-2
+                exact = max(1e-2 * exact, 1e-13)
             cuts.add(group[new], vectors[new], offsets[new])
             cuts.solve(exact * min(goal, path[-1]) * max(best, 1e-300) / cuts.caps.sum())
     except KeyboardInterrupt as stop:  # the model is the best so far

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core, kernels
 from ..fitting.resources import threads
 from .equal_rows import distinct
-from .expansions import KernelExpansion
+from .expansions import KernelExpansion, weights
 from .problem import Coefficients
 
 # Whether classes overlap is judged on some rows and scores of fits with enough of them, by the share of these rows
@@ -102,7 +102,10 @@ class PrototypeClassifier(KernelExpansion):
         if len(self.classes_) != 2 or not sp.issparse(self.dual_coef_):
             return W
         mean = W.mean(axis=0)
-        return W - mean if np.abs(mean).max() > SHARED * np.abs(W - mean).max() else W
+        if np.abs(mean).max() <= SHARED * np.abs(W - mean).max():
+            return W
+        both = self.dual_coef_.toarray()
+        return weights(self.support_vectors_, both - both.mean(axis=0))
 
     def _overlap(self, X: Any, rows: np.ndarray, y: np.ndarray) -> str | None:
         """A remark where most of some training rows beat the mean score, as the machine asks, but not the best one.
