@@ -145,7 +145,7 @@ def has_no_minimum(problem):
 
 
 def noise(f, B, K=None):
-    """Rounding that is justified in the scores of coefficients B, (rows, columns)."""
+    """Rounding that is justified in the scores of coefficients B, (rows, columns): of terms, and of sums on the way."""
     if f.linear_in_float64:  # a score is <w, x>, w a sum of rows
         X, Z = f.X if K is None else f.X[f.on], f.X[f.on]
         W = np.abs(B @ Z) + np.sqrt(B**2 @ Z**2)
@@ -154,7 +154,6 @@ def noise(f, B, K=None):
     B = np.asarray(B, dtype=float)
     if f.p.get("kernel") in ("rbf", "cosine", "laplacian"):
         return SIGMAS * f.eps * np.broadcast_to(np.sqrt((B**2).sum(axis=1)), (len(K), len(B)))
-    # Every term is rounded, and every sum on the way, which may be as large as all terms of one sign together.
     return f.eps * (SIGMAS * np.sqrt((K**2) @ (B**2).T) + np.abs(K) @ np.abs(B).T)
 
 

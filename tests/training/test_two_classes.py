@@ -88,3 +88,14 @@ def test_who_takes_the_short_way():
     assert not two_classes.is_signed(replace(scatter, nu=0.3), 2)
     assert not two_classes.is_signed(replace(scatter, loss="logistic"), 2)
     assert not two_classes.is_signed(replace(scatter, priors=np.array([0.3, 0.7])), 2)
+
+
+def test_two_classes_far_away(seed):
+    """Both weight vectors are about 1e6, their difference is about 1: the scores are products with the difference."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 8)) + y[:, None] + 3e4
+    est = JointSVC("scatter", kernel="linear", intercept="exact").fit(X, y)
+    B = est.dual_coef_.toarray()
+    exact = X @ ((B[1] - B[0]) @ X.astype(np.longdouble)[est.support_]) + est.intercept_[1] - est.intercept_[0]
+    np.testing.assert_allclose(est.decision_function(X), exact.astype(float) / 2, rtol=0, atol=1e-7)

@@ -66,8 +66,11 @@ def solve_rows(
         )  # fmt: skip
         return out | {"evaluations": core.evaluations}
 
-    def point(out: dict[str, Any]) -> tuple:
-        return out["indptr"], out["indices"], out["values"], out["bias"]
+    def point(
+        out: dict[str, Any],
+    ) -> tuple | None:  # with a ridge, Newton's method from the start is quicker than steps
+        ended = out["indptr"], out["indices"], out["values"], out["bias"]
+        return begin if form.ridge and out["status"] == "solved" else ended
 
     def norm(out: dict[str, Any]) -> float:
         squares = sp.csr_array((out["values"] ** 2, out["indices"], out["indptr"]), shape=(len(out["bias"]), len(e)))

@@ -66,8 +66,10 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     def norm(out: Out) -> float:
         return float(np.linalg.norm(out["alpha"]))
 
-    values = value_type(e, strength, limits.tol)
-    out = in_precision(attempt, values, begin, lambda out: out["alpha"], norm)
+    def point(out: Out) -> np.ndarray | None:  # with a ridge, Newton's method from the start is quicker than steps
+        return begin if f.form.ridge and out["status"] == "solved" else out["alpha"]
+
+    out = in_precision(attempt, value_type(e, strength, limits.tol), begin, point, norm)
     if out["status"] == "no_margin" and f.nu is None:
         out["status"] = "stalled"
     alpha, b, run = np.empty(len(e)), out["b"], out["run"]
