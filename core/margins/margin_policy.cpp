@@ -22,9 +22,9 @@ constexpr double kMostWork = 2e10;     // multiply-adds of one face,
 constexpr double kFirstWork = 3e6;     // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kNarrowError = 1e-5;  // of a score in float32, a hundred roundings, relative to its largest terms
 constexpr Index kLeastSteps = 8;       // fewer of them show that float32 sees nothing to do where there is something
-constexpr double kStep = 10000;        // of a step, besides two passes over the scores
-constexpr double kIndependent = 0.2;   // above this, steps settle the free variables as well as a face does
-constexpr Index kSplit = 8192;         // rows of a splitting, and its steps
+constexpr double kStep = 10000;  // of a step in vectors, besides two passes over the scores; others cost twice as much
+constexpr double kIndependent = 0.2;  // above this, steps settle the free variables as well as a face does
+constexpr Index kSplit = 8192;        // rows of a splitting, and its steps
 constexpr Index kSplitSteps = 4000;
 constexpr double kShare = 0.01;  // of its violation is enough where more rows come in than one for
 constexpr Index kMostCome = 8;   // so many with free variables: some will leave again, others are still to come
@@ -219,7 +219,7 @@ Index MarginPolicy<T>::due() const {
 // violate the conditions most.
 template <class T>
 std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, Index steps, Index rows) {
-  const double step = 2 * double(rows) * double(T_) + kStep;
+  const double step = 2 * double(rows) * double(T_) + (p_.reference == Reference::own ? 1 : 2) * kStep;
   since_ += steps;
   work_ += double(steps) * step;
   if (since_ < due()) return {};
@@ -264,7 +264,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   if (full > free && waited_ < kSettling * m_) return {};
   const double work = splits_ ? 0 : factors;
   if (n < 2 || work > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) {
-    spare_ = static_cast<Index>(std::clamp((work / kFaceShare - work_) / step, 0.0, double(kSpare * m_)));
+    if (p_.reference == Reference::own)  // llw on segment takes 1.7 times as long with it
+      spare_ = static_cast<Index>(std::clamp((work / kFaceShare - work_) / step, 0.0, double(kSpare * m_)));
     return {};
   }
   if (n > largest_set || !(splits_ || Face::suits(largest)) || bytes > 0.5 * settings_.memory) {
