@@ -41,7 +41,7 @@ def hard(overlapping):
     return model, time.process_time() - begun
 
 
-def compared(build, X, y, tol=1e-5, **fit):
+def assert_same_as_working_sets(build, X, y, tol=1e-5, **fit):
     newton = build(tol=tol).fit(X, y, **fit)
     engine = build(tol=tol, **ALONE).fit(X, y, **fit)
     assert newton.n_iter_ < PRODUCTS < engine.n_iter_  # each went its own way
@@ -58,12 +58,12 @@ def compared(build, X, y, tol=1e-5, **fit):
 @pytest.mark.parametrize("build, dtype", [(pairs, np.float32), (scatter, np.float64)])
 def test_equals_working_sets(overlapping, build, dtype):
     X, y = overlapping
-    compared(build, X.astype(dtype), y)
+    assert_same_as_working_sets(build, X.astype(dtype), y)
 
 
 @pytest.mark.parametrize("build, C", [(pairs, 0.01), (scatter, 1.0)])
 def test_any_C(overlapping, build, C):
-    compared(lambda **options: build(C, **options), *overlapping)
+    assert_same_as_working_sets(lambda **options: build(C, **options), *overlapping)
 
 
 @pytest.mark.parametrize("build, memory", [(pairs, LITTLE), (scatter, "25MB")])
@@ -88,7 +88,7 @@ def test_weights(overlapping, build, dtype):
     X, y = overlapping
     w = np.random.default_rng(1).uniform(0.1, 5, ROWS)
     w[::40] = 0
-    model = compared(build, X.astype(dtype), y, sample_weight=w)
+    model = assert_same_as_working_sets(build, X.astype(dtype), y, sample_weight=w)
     assert not np.isin(model.support_, np.arange(0, ROWS, 40)).any()
 
 
