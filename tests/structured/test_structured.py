@@ -155,6 +155,14 @@ def test_joint_map(rescaling, rng):
     assert values[0] == pytest.approx(solve(cp.Minimize(0.5 * cp.sum_squares(w) + cp.sum(xi)), constraints), rel=tol)
 
 
+def test_nearly_equal_cuts():
+    """A draw whose small program takes more steps than one round has: it goes on as long as the gap falls."""
+    X = np.random.default_rng(3297).normal(size=(60, 3))
+    y = np.column_stack((X[:, 0] > 0, X[:, 0] + X[:, 1] > 0)).astype(int)
+    model = StructuredSVC(rescaling="slack", algorithm="n-slack", joint_map=Chain(), tol=1e-7).fit(X, y)
+    assert model.status_ == "solved" and model.duality_gap_ <= 1e-7
+
+
 def test_formats_agree():
     X, y = blobs([20, 20, 20], 6, seed=2)
     for rescaling in ("margin", "slack"):
