@@ -11,7 +11,7 @@ import polymargin
 from polymargin import JointSVC, OneVsRestSVC, PairwiseSVC
 from polymargin.fitting.examples import Examples
 from polymargin.machines import MACHINES
-from polymargin.training import equal_rows
+from polymargin.training import equal_rows, solve
 
 honest_problems = pytest.importorskip("benchmarks.honest_problems")
 honest_checks = pytest.importorskip("benchmarks.honest_checks")
@@ -121,7 +121,9 @@ def test_repeated_rows_are_the_rows_with_their_weights(seed, model, monkeypatch)
     assert np.allclose(few, apart.decision_function(X), atol=1e-4 * np.abs(few).max())
 
 
-def test_a_start_from_the_last_fit_is_merged_too(seed):
+def test_a_start_from_the_last_fit_is_merged_too(seed, monkeypatch):
+    begun, solve_rows = [], solve.solve_rows
+    monkeypatch.setattr(solve, "solve_rows", lambda *a: begun.append(a[3]) or solve_rows(*a))
     rng = np.random.default_rng(seed)
     X, y = np.repeat(rng.normal(size=(40, 3)), 4, axis=0), np.repeat(np.arange(40) % 3, 4)
     for model in (JointSVC("crammer-singer"), JointSVC("scatter"), PairwiseSVC()):
@@ -129,6 +131,9 @@ def test_a_start_from_the_last_fit_is_merged_too(seed):
         again = fitted(model.set_params(warm_start=True), X, y)
         assert again.status_ == "solved"
         assert np.allclose(cold, again.decision_function(X), atol=1e-4)
+    cold, joint, _, scatter = begun
+    assert cold is None and joint.shape == (3, 40) and np.abs(joint).max() > 0
+    assert scatter.shape == (40,) and scatter.max() > 0
 
 
 # --- contradictory rows at a C beyond what float64 sums can hold ---
