@@ -124,6 +124,27 @@ def test_numbers_and_dates_as_spreadsheets_write_them(rng):
         encoder.transform(pd.DataFrame({"price": ["1"], "either": ["2"], "share": ["much"], "day": ["01.03.2024"]}))
 
 
+def test_units_gaps_and_codes(rng):
+    values = rng.normal(size=60)
+    encoder, found = plan_of(
+        weight=[f"{v:.2f} kg" for v in 80 + values], gaps=[f"{v:.2f}" if k % 5 else "-" for k, v in enumerate(values)],
+        zip=rng.choice(["01234", "00501", "99501"], 60), padded=[f"{k:06d}" for k in rng.choice(999, 60)],
+        none=rng.choice(["none", "red", "blue"], 60),
+    )  # fmt: skip
+    assert [c["used_as"] for c in found.values()] == ["number", "number", "category", "number", "category"]
+    assert found["weight"]["reason"] == "unit 'kg' left out" and found["gaps"]["reason"] == "'-' counts as empty"
+    assert found["gaps"]["missing"] == 12 and found["gaps"]["features"] == 2 and found["none"]["missing"] == 0
+    assert found["zip"]["reason"] == "zeros in front: codes, not numbers"
+    row = {"weight": ["79"], "gaps": ["-"], "zip": ["00501"], "padded": ["000001"], "none": ["none"]}
+    Z, names = encoder.transform(pd.DataFrame(row))[0], encoder.get_feature_names_out().tolist()
+    assert Z[0] == pytest.approx((79 - encoder.mean_[0]) / encoder.scale_[0])
+    assert Z[names.index("gaps is missing")] == Z[names.index("zip = 00501")] == Z[names.index("none = none")] == 1
+    with pytest.warns(
+        UserWarning, match="expected numbers in column 'weight' as in fit, got '170 lb', which counts as"
+    ):
+        encoder.transform(pd.DataFrame(row | {"weight": ["170 lb"]}))
+
+
 def test_kinds_as_asked():
     X = pd.DataFrame(
         {"zip": [10, 20, 10, 20, 30, 30], "when": [2001, 2002, 2003, 2001, 2002, 2003], "a": list("uvwxyz")}

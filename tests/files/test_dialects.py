@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polymargin.files.dialects import date_format, number_format, reader
+from polymargin.files.dialects import codes, date_format, number_format, readable, reader
 
 NUMBERS = {
     "German": (["-1.396,58", "12,5", "7"], [-1396.58, 12.5, 7], "decimal comma"),
@@ -13,6 +13,17 @@ NUMBERS = {
     "Swiss": (["1’234.50", "CHF 3"], [1234.5, 3], "thousands marks left out, currency signs left out"),
     "Indian prices": (["₹12", "INR 7.25"], [12, 7.25], "currency signs left out"),
     "powers": (["1e5", "2.5E-1"], [1e5, 0.25], ""),
+    "weights": (["80 kg", "7.5kg"], [80, 7.5], "unit 'kg' left out"),
+    "years": (["1 year", "12 years"], [1, 12], "unit 'year' left out"),
+    "degrees": (["20.5°C", "-3.0°C"], [20.5, -3], "unit '°C' left out"),
+    "points": (["7/10", "10/10"], [7, 10], "unit '/10' left out"),
+    "meters": (["1,5 m", "-2,25 m"], [1.5, -2.25], "decimal comma, unit 'm' left out"),
+    "sizes": (["950", "1.2k", "3M"], [950, 1200, 3e6], "k, M and B read as thousands, millions and billions"),
+    "clock": (["13:45", "0:30:36"], [13.75, 0.51], "times read as hours"),
+    "halves of a day": (["12:15 AM", "7:45 pm", "9am"], [0.25, 19.75, 9], "times read as hours"),
+    "lengths of time": (["2h 30m", "19h", "1 day 3 hours"], [2.5, 19, 27], "times read as hours"),
+    "minutes": (["90 min", "105 min"], [90, 105], "unit 'min' left out"),
+    "gaps": (["5", "-", "Missing"], [5, np.nan, np.nan], "'-' counts as empty"),
     "either": (["1,234", "2,345"], [1234, 2345], "',' taken for the thousands mark"),
 }
 
@@ -25,7 +36,23 @@ def cells(*text):
 def test_numbers(text, values, said):
     found = number_format(cells(*text))
     assert found.doubt == said
+    assert readable(found.name)
     np.testing.assert_allclose(reader(found.name)(cells(*text)), values)
+
+
+def test_a_unit_may_be_left_out_but_not_changed():
+    read = reader("number: 1,234.5 kg")
+    np.testing.assert_array_equal(read(cells("80 kg", "80", "80 kgs", "80 lb", "kg")), [80, 80, 80, np.nan, np.nan])
+    read = reader("number: 1,234.5 k/M/B")
+    np.testing.assert_array_equal(read(cells("2K", "2bn", "2", "2 kg")), [2000, 2e9, 2, np.nan])
+
+
+@pytest.mark.parametrize("text, answer", [
+    (["01234", "99501"], True), (["01234", "-"], True), (["1234", "9950"], False), (["01", "12"], False),
+    (["0123", "99501"], False), (["0.25", "0.50"], False),
+])  # fmt: skip
+def test_zeros_in_front_are_of_codes(text, answer):
+    assert codes(cells(*text)) == answer
 
 
 def test_another_column_settles_what_a_comma_means():
@@ -36,7 +63,25 @@ def test_another_column_settles_what_a_comma_means():
 
 @pytest.mark.parametrize(
     "text",
-    [["N27A2"], ["1.2.3"], ["12,34,5"], ["1,234.5", "1.234,5"], ["5%", "5"], ["-"], ["."], ["12 kg"], ["(5"], []],
+    [
+        ["N27A2"],
+        ["1.2.3"],
+        ["12,34,5"],
+        ["1,234.5", "1.234,5"],
+        ["5%", "5"],
+        ["-"],
+        ["."],
+        ["12 kg", "5 lb"],
+        ["12 kg", "5"],
+        ["2:1"],
+        ["13:60"],
+        ["13:00 pm"],
+        ["(5"],
+        ["5 " + "k" * 40],
+        ["9" * 5000 + "h 1m"],
+        ["1st", "2nd"],
+        [],
+    ],
 )
 def test_no_numbers(text):
     assert number_format(cells(*text)) is None

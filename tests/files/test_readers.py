@@ -82,10 +82,21 @@ def test_encodings(write, encoding):
 
 
 def test_blanks_around_labels_and_cells_that_stay_text(write):
-    path = write("zip,a,y\n01234, 1, u\n99999,2,u \n,3,v\n")
-    X, y = read(path, "y", text=["zip"])
-    assert y.tolist() == ["u", "u", "v"] and X["zip"].tolist()[:2] == ["01234", "99999"] and X["zip"].isna()[2]
-    assert X["a"].tolist() == [1, 2, 3] and read(path, "y").X["zip"][0] == 1234
+    path = write("mark,a,y\n1.396, 1, u\n2.500,2,u \n,3,v\n")
+    X, y = read(path, "y", text=["mark"])
+    assert y.tolist() == ["u", "u", "v"] and X["mark"].tolist()[:2] == ["1.396", "2.500"] and X["mark"].isna()[2]
+    assert X["a"].tolist() == [1, 2, 3] and read(path, "y").X["mark"][1] == 2.5
+
+
+def test_zeros_in_front_of_numbers_stay(write):
+    X, y = read(write("zip;a;class\n01234;1;007\n99501;2;008\n;3;007\n"), "class")
+    assert X["zip"].tolist()[:2] == ["01234", "99501"] and X["zip"].isna()[2] and X["a"].tolist() == [1, 2, 3]
+    assert y.tolist() == ["007", "008", "007"]
+
+
+def test_errors_of_spreadsheets_are_empty_cells(write):
+    X, _ = read(write("a,b,class\n1,#N/A,u\n#DIV/0!,2,v\n"), "class")
+    assert X["a"].isna().tolist() == [False, True] and X["b"].isna().tolist() == [True, False]
 
 
 def test_all_formats_give_the_same_rows(tmp_path):

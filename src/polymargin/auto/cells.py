@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,11 @@ class Words:
         codes, known = pd.factorize(values)
         merged, words = pd.factorize(np.array([str(word).strip() or None for word in known], dtype=object))
         return Words(np.append(merged, -1)[codes], np.asarray(words, dtype=object), categorical)
+
+    def without(self, blank: Callable[[str], bool]) -> Words:
+        """Words of which some count as empty."""
+        gone = np.array([blank(word) for word in self.known], dtype=bool)
+        return Words(np.where(np.append(gone, True)[self.codes], -1, self.codes), self.known, self.categorical)
 
     def missing(self) -> int:
         return int(np.count_nonzero(self.codes < 0))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..files.dialects import Format, date_format, number_format, reader, settled
+from ..files.dialects import Format, codes, date_format, is_blank, number_format, reader, settled
 from ..fitting.parameters import nearest
 from .cells import Numbers, Words, cells_of, typed
 
@@ -85,7 +85,7 @@ def _numbers(cells: Words, column: Column) -> np.ndarray:
 
     A cell that cannot be read is an error among numbers, but may be expected where all were text: it counts as empty.
     """
-    form = column.format
+    form, cells = column.format, cells.without(is_blank)
     if not form:
         guess = (number_format if column.used_as == "number" else date_format)(cells.present())
         form = guess.name if guess is not None else "number: 1,234.5" if column.used_as == "number" else "date: ISO8601"
@@ -114,10 +114,11 @@ def plan(table: Any, names: list[str], wishes: Mapping[str, str] | None, most: i
     kept = [
         None if wishes.get(name) in ("category", "text", "ignore") else c for c, name in zip(cells, names, strict=True)
     ]
-    found = [
-        _decided(name, c, form, wishes.get(name), most)
-        for name, c, form in zip(names, cells, _formats(kept), strict=True)
+    forms = _formats(kept)
+    cells = [
+        c.without(is_blank) if isinstance(c, Words) and f is not None else c for c, f in zip(cells, forms, strict=True)
     ]
+    found = [_decided(name, c, form, wishes.get(name), most) for name, c, form in zip(names, cells, forms, strict=True)]
     return found, np.array([c.missing() for c in cells], dtype=np.int64)
 
 
@@ -137,7 +138,7 @@ def _formats(cells: list[Any]) -> list[Format | None]:
     text = [c.present() if isinstance(c, Words) and not c.categorical else np.zeros(0, dtype=object) for c in cells]
     found = [number_format(t) or date_format(t) if len(t) else None for t in text]
     sure = [f.name for f in found if f is not None and settled(f)]
-    number = next((n for n in sure if n == "number: 1.234,5"), "")
+    number = next(("number: 1.234,5" for n in sure if n.startswith("number: 1.234,5")), "")
     day = next((n.removeprefix("date: ") for n in sure if n[:8] in ("date: %d", "date: %m")), "")
     return [
         f if f is None or settled(f) else (number_format(t, number) or date_format(t, day))
@@ -154,6 +155,11 @@ def _decided(name: str, cells: Numbers | Words, form: Format | None, wish: str |
         return _measured(name, "date" if cells.dates else "number", cells.values, Format(""))
     if form is None:
         return _words(name, cells, most)
+    if codes(cells.present()):
+        found = _words(name, cells, most)
+        if found.used_as == "category":
+            said = "zeros in front: codes, not numbers"
+            return replace(found, reason=", ".join(filter(None, (said, found.reason))))
     kind = form.name.partition(":")[0]
     return _measured(name, kind, _numbers(cells, Column(name, kind, format=form.name)), form)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files.dialects import DATE_FORMATS, NUMBER_FORMATS
+from ..files.dialects import readable
 from ..files.kinds import FiniteArray, Labels, Strings, WordList
 from ..files.records import COUNT, FINITE, INPUT, NOT_NEGATIVE, ROOT, Fitted
 from ..fitting.parameters import NONE, POSITIVE, Kind
@@ -45,7 +45,7 @@ def check_encoder(model: Any) -> str | None:
         return "a plan for other columns"
     if not set(model.kinds_) <= {"number", "category", "date", "text", LEFT_OUT}:
         return "columns of an unknown kind"
-    if not set(model.formats_) <= {"", *NUMBER_FORMATS, *DATE_FORMATS, *COMPACT}:
+    if not all(form in ("", *COMPACT) or readable(form) for form in model.formats_):
         return "formats that cannot be read"
     numbers = len(number_names(model._plan())) if sizes != {0} else model.n_features_in_
     return None if len(model.median_) == numbers else "scales of other columns"

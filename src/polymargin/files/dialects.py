@@ -1,8 +1,8 @@
-"""Numbers and dates as people write them, read by column: -1.396,58, $1,234.00, 12.5%, 01.03.2024, 3/31/24.
+"""Numbers and dates as people write them, read by column: -1.396,58, $1,234.00, 12.5%, 80 kg, 7:45 pm, 01.03.2024.
 
 One cell can be read in several ways ("1,234", "01/02/2024"), a column seldom: `number_format` and `date_format` find
 the way in which all of its cells can be read, and `reader` is the function that reads them in that way. A format is a
-string, so that a model file can hold it: "number: 1.234,5" or "date: %d.%m.%Y".
+string, so that a model file can hold it: "number: 1.234,5", "number: 1,234.5 kg" or "date: %d.%m.%Y".
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .times import HOURS, are_times, hours
 
 MONEY = r"[$€£¥₹₩₽฿]|(?:US|CA|AU|NZ|HK)\$|USD|EUR|GBP|CHF|JPY|CNY|SEK|NOK|DKK|PLN|INR|BRL|R\$"
 NUMBER = re.compile(
@@ -24,6 +26,13 @@ GROUPED = {
     ",": re.compile(r"(?:\d+|\d{1,3}(?P<group>[. '])\d{3}(?:(?P=group)\d{3})*)?(?:,\d*)?"),
 }
 NUMBER_FORMATS = {"number: 1,234.5": ".", "number: 1.234,5": ","}
+# What stands for an empty cell among numbers and dates; among words it may be one of them.
+MARKS = ("-", "--", "---", "–", "—", ".", "..", "...", "*")
+BLANKS = {*MARKS, "na", "n.a.", "nil", "none", "missing", "unknown", "not available"}
+# What may follow a number, the same in all cells but for its plural. Factors follow in any mixture: 950, 1.2k, 3M.
+WITH_UNIT = re.compile(r"(?P<number>.*\d[.,]?)\s*(?P<unit>/ ?\d+|[^\W\d_][^\d()+-]{0,14}|[°\"'′″#*]\w?)")
+FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+SCALED = "k/M/B"
 SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "−": "-", "’": "'"})
 
 # Days by what separates them and what comes first; where two fit, the first one is taken.
@@ -48,7 +57,62 @@ class Format(NamedTuple):
 
 
 def number_format(cells: np.ndarray, prefer: str = "") -> Format | None:
-    """The format of different cells that are all numbers, or None. `prefer` decides where the marks do not."""
+    """The format of different cells that are all numbers or blank, or None. `prefer` decides where marks do not."""
+    present = filled(cells)
+    found = _plain(present, prefer)
+    if found is None and are_times(present):
+        found = Format(HOURS, "times read as hours")
+    found = found or _with_units(present, prefer)
+    blank = next((c for c in cells if is_blank(c)), None)
+    if found is None or blank is None:
+        return found
+    return Format(found.name, ", ".join(filter(None, (found.doubt, f"{blank.strip()!r} counts as empty"))))
+
+
+def filled(cells: np.ndarray) -> np.ndarray:
+    """Cells without those that stand for empty ones."""
+    return np.array([c for c in cells if not is_blank(c)], dtype=object)
+
+
+def is_blank(cell: str) -> bool:
+    return cell.strip().casefold() in BLANKS
+
+
+def codes(cells: np.ndarray) -> bool:
+    """Whether whole numbers are codes: all of one length, which zeros in front bring about (01234, 99501)."""
+    cells = filled(cells)
+    lengths = {len(c) for c in cells}
+    return (
+        len(lengths) == 1 and min(lengths) > 2 and all(c.isdigit() for c in cells) and any(c[0] == "0" for c in cells)
+    )
+
+
+def _with_units(cells: np.ndarray, prefer: str) -> Format | None:
+    parts = [_split(c) for c in cells]
+    units = {_singular(p["unit"]) if p else "" for p in parts}
+    found = _plain(np.array([p["number"] if p else c for p, c in zip(parts, cells, strict=True)], dtype=object), prefer)
+    if found is None:
+        return None
+    if units <= {"", *FACTORS} and units not in ({"m"}, {"b"}):
+        unit, said = SCALED, "k, M and B read as thousands, millions and billions"
+    elif len(units) == 1:
+        unit = min(p["unit"].strip() for p in parts if p)
+        said = f"unit {unit!r} left out"
+    else:
+        return None
+    return Format(f"{found.name} {unit}", ", ".join(filter(None, (found.doubt, said))))
+
+
+def _split(cell: str) -> re.Match[str] | None:
+    return WITH_UNIT.fullmatch(cell.strip()) if len(cell) <= LENGTH else None
+
+
+def _singular(unit: str) -> str:
+    unit = unit.strip().casefold()
+    return unit.removesuffix("s") if len(unit) > 2 else unit
+
+
+def _plain(cells: np.ndarray, prefer: str) -> Format | None:
     found = _parts(cells)
     if found is None:
         return None
@@ -112,9 +176,10 @@ def _number(cell: str, mark: str) -> float:
 
 
 def date_format(cells: np.ndarray, prefer: str = "") -> Format | None:
-    """The format of different cells that are all dates, or None; `prefer` names another column's order of the day."""
+    """The format of cells that are all dates or blank, or None; `prefer` names another column's order of the day."""
     import pandas as pd
 
+    cells = filled(cells)
     if not len(cells) or any(len(c) > LENGTH or not re.search(r"\d", c) for c in cells):
         return None
     if all(ISO_CELL.fullmatch(c) for c in cells):
@@ -145,9 +210,9 @@ def _how(form: str) -> dict[str, Any]:
 
 def reader(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """The function that reads an array of text in a format: floats; dates become seconds; NaN where it cannot."""
-    if name in NUMBER_FORMATS:
-        mark = NUMBER_FORMATS[name]
-        return lambda cells: np.array([_number(c, mark) for c in cells], dtype=np.float64)
+    if name.startswith("number: "):
+        read = hours if name == HOURS else _unit_reader(*_mark_and_unit(name))
+        return lambda cells: np.array([read(c) for c in cells], dtype=np.float64)
     form = name.removeprefix("date: ")
 
     def seconds(cells: np.ndarray) -> np.ndarray:
@@ -156,6 +221,30 @@ def reader(name: str) -> Callable[[np.ndarray], np.ndarray]:
         return seconds_of(pd.to_datetime(cells, **_how(form)))
 
     return seconds
+
+
+def readable(name: str) -> bool:
+    """Whether `reader` knows a format."""
+    return name in (HOURS, *DATE_FORMATS) or _mark_and_unit(name)[0] != ""
+
+
+def _mark_and_unit(name: str) -> tuple[str, str]:
+    base = next((known for known in NUMBER_FORMATS if name == known or name.startswith(f"{known} ")), "")
+    return NUMBER_FORMATS.get(base, ""), name[len(base) + 1 :]
+
+
+def _unit_reader(mark: str, unit: str) -> Callable[[str], float]:
+    """Reads a cell with this unit or without one; any other unit is NaN."""
+    factors = FACTORS if unit == SCALED else {_singular(unit): 1.0}
+
+    def read(cell: str) -> float:
+        plain = _number(cell, mark)
+        found = _split(cell) if unit and np.isnan(plain) else None
+        return (
+            plain if found is None else _number(found["number"], mark) * factors.get(_singular(found["unit"]), np.nan)
+        )
+
+    return read
 
 
 def seconds_of(dates: Any) -> np.ndarray:

@@ -21,7 +21,8 @@ from .text_files import PACKED, ReadError, check_lines, encoding_of, is_number, 
 
 __all__ = ["LabeledRows", "ReadError", "read"]
 
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "<NA>", "NaT")
+ERRORS = ("#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets: empty as well
 NUMBERS = 0.9  # a column with at least this share of numbers is meant to hold only numbers
 DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
 # A compressed file may decompress to this many bytes, or to this many times its size if that is more.
@@ -113,7 +114,7 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
 
     encoding = encoding_of(path)
     try:
-        separator, names, n_lines = check_lines(path, encoding)
+        separator, names, n_lines, padded = check_lines(path, encoding)
     except UnicodeError as error:
         raise ReadError(
             f"{path}: expected text in UTF-8, UTF-16 or Windows-1252 (Latin-1), got bytes that are none of them "
@@ -123,16 +124,17 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
         warnings.warn(f"{path}: not UTF-8; read as Windows-1252 (Latin-1)", stacklevel=4)
     if n_lines == 0:
         raise ReadError(f"{path}: expected rows below the header line, got none")
+    as_written = dict.fromkeys(padded.union(text).intersection(names), str)
     frame = pd.read_csv(
-        path, sep=separator, encoding=encoding, na_values=list(MISSING), keep_default_na=False, low_memory=False,
-        skip_blank_lines=True, names=names, header=0, index_col=False, dtype={n: str for n in names if n in text},
+        path, sep=separator, encoding=encoding, na_values=[*MISSING, *ERRORS], keep_default_na=False, low_memory=False,
+        skip_blank_lines=True, names=names, header=0, index_col=False, dtype=as_written,
     )  # fmt: skip
     if not names[0]:
         warnings.warn(f"{path}: the first column has no name; it is taken for row numbers and left out", stacklevel=4)
         frame = frame.drop(columns="")
     commas = []
     for name in frame.columns:
-        if name != target and name not in text and not pd.api.types.is_numeric_dtype(frame[name]):
+        if name != target and name not in as_written and not pd.api.types.is_numeric_dtype(frame[name]):
             frame[name] = _typed(frame[name], decimal_commas=separator != ",")
             commas += [name] * pd.api.types.is_numeric_dtype(frame[name])
     frame.attrs["remarks"] = dict.fromkeys(commas, "decimal comma")

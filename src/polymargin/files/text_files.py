@@ -8,9 +8,10 @@ import csv
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SEPARATORS = ",;\t"
+LOOKED_AT = 1000  # rows in which zeros in front of numbers are looked for
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -42,8 +43,17 @@ def opened(path: Path, encoding: str = "utf-8-sig") -> Any:
     return PACKED.get(path.suffix.lower(), open)(path, "rt", encoding=encoding, newline="")
 
 
-def check_lines(path: Path, encoding: str) -> tuple[str, list[str], int]:
-    """Separator, column names and number of rows; every row must have as many fields as there are names.
+class Lines(NamedTuple):
+    """A text file before its cells are read; `padded` columns have whole numbers with zeros in front of them."""
+
+    separator: str
+    names: list[str]
+    n_lines: int
+    padded: set[str]
+
+
+def check_lines(path: Path, encoding: str) -> Lines:
+    """What the lines of a file hold; every row must have as many fields as there are names.
 
     pandas silently pads short rows, so a file that lost a comma would train on shifted columns.
     """
@@ -53,6 +63,7 @@ def check_lines(path: Path, encoding: str) -> tuple[str, list[str], int]:
     with opened(path, encoding) as file:
         lines = csv.reader(file, delimiter=separator, strict=True)
         names, n_lines = None, 0
+        padded: set[str] = set()
         for fields in _fields(path, lines):
             if not fields:
                 continue
@@ -61,6 +72,8 @@ def check_lines(path: Path, encoding: str) -> tuple[str, list[str], int]:
                 _check_names(path, names)
                 continue
             n_lines += 1
+            if n_lines <= LOOKED_AT:
+                padded.update(name for name, f in zip(names, fields, strict=False) if f[:1] == "0" and f[1:].isdigit())
             if len(fields) != len(names):
                 raise ReadError(
                     f"{path}, line {lines.line_num}: expected {len(names)} fields as in the header, got "
@@ -68,7 +81,7 @@ def check_lines(path: Path, encoding: str) -> tuple[str, list[str], int]:
                 )
     if names is None:
         raise ReadError(f"{path}: expected a header line, got only blank lines")
-    return separator, names, n_lines
+    return Lines(separator, names, n_lines, padded)
 
 
 def _fields(path: Path, lines: Any) -> Iterator[list[str]]:
