@@ -7,6 +7,7 @@ string, so that a model file can hold it: "number: 1.234,5", "number: 1,234.5 kg
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -46,6 +47,7 @@ ISO = "ISO8601"
 ISO_CELL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 DATE_FORMATS = (f"date: {ISO}", *(f"date: {day}{time}" for day in DAYS for time in TIMES))
 SWAPPED = {"%m/%d": "%d/%m", "%d/%m": "%m/%d", "%d-%m": "%m-%d", "%m-%d": "%d-%m"}
+LETTERS = {name.casefold() for name in (*calendar.month_name, *calendar.month_abbr, "am", "pm")}  # in dates
 LENGTH = 40  # no date or number is longer
 
 
@@ -185,6 +187,8 @@ def date_format(cells: np.ndarray, prefer: str = "") -> Format | None:
     if all(ISO_CELL.fullmatch(c) for c in cells):
         return Format(f"date: {ISO}") if pd.to_datetime(cells, **_how(ISO)).notna().all() else None
     few = cells[:5]
+    if not LETTERS.issuperset(re.findall(r"[^\W\d_]+", " ".join(few).casefold())):
+        return None
     for name in DATE_FORMATS[1:]:
         form = name.removeprefix("date: ")
         if pd.to_datetime(few, **_how(form)).isna().any() or pd.to_datetime(cells, **_how(form)).isna().any():
