@@ -19,7 +19,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the wor
 
 @linux
 def test_nothing_does_harm(seed):
-    kinds, number = ("models", "tables", "calls"), 50
+    kinds, number = ("models", "tables", "calls"), 20
     options = ["--kinds", *kinds, "--number", str(number), "--seed", str(seed)]
     command = [sys.executable, "-m", "campaigns.fuzz", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parents[1])

@@ -42,7 +42,8 @@ def test_not_below_svc(name, kernel):
 
 @pytest.mark.parametrize("name", SETS)
 def test_auto_is_not_below_svc(name):
-    assert accuracy(AutoSVC(random_state=0), name, folds=5) >= accuracy(SVC(), name, folds=5) - POINT
+    folds = 3 if name == "digits" else 5  # ten classes take time
+    assert accuracy(AutoSVC(random_state=0), name, folds) >= accuracy(SVC(), name, folds) - POINT
 
 
 def test_intercept_auto_is_what_the_table_says():

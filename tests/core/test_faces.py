@@ -139,8 +139,17 @@ def test_rounding_that_hides_the_last_digits_ends_no_face(machine):
     assert model.status_ == "solved" and model.duality_gap_ < 1e-6
 
 
-@pytest.mark.parametrize("machine", ["llw", "adm", "ats", "atm", "reinforced"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "machine, dtype",
+    [
+        ("llw", "float32"),
+        ("llw", "float64"),
+        ("adm", "float64"),
+        ("ats", "float32"),
+        ("atm", "float64"),
+        ("reinforced", "float32"),
+    ],
+)
 def test_more_free_variables_than_a_factor_holds(machine, dtype, seed):
     """Scores that sum to zero, by splitting: steps on rows alone would take 25,000. The proof is weak duality."""
     n, T, C, rng = 400, 10, 100.0, np.random.default_rng([4, seed])

@@ -162,8 +162,8 @@ def naive_nearest(D, k, radius, group, label):
 @pytest.mark.parametrize(
     "d, n, k, radius, dtype, inside",
     [
-        (3, 2500, 7, 0.0, "float32", True),
-        (3, 2500, 0, 0.9, "float64", False),
+        (3, 2100, 7, 0.0, "float32", True),
+        (3, 2100, 0, 0.9, "float64", False),
         (700, 1300, 7, 0.0, "float32", False),
         (700, 1300, 7, 0.0, "float64", True),
     ],
