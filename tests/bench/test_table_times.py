@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("resource", reason="no limits of processor time")
-from benchmarks import table_times  # noqa: E402
+from benchmarks import table_times
 
 
 def busy():
