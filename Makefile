@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest test-clang test-wide sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang test-wide test-mlflow sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test-oldest   some tests with the oldest packages that are declared"
 	@echo "make test-clang    some tests with the core built by Clang"
 	@echo "make test-wide     some tests with the lanes of AVX-512, on any processor with AVX2"
+	@echo "make test-mlflow   models in MLflow, which brings some forty packages"
 	@echo "make sanitize   some tests with cores that look for memory errors, undefined behavior and races of threads"
 	@echo "make fuzz SECONDS=60   for that long each: changed files, strange calls, strange command lines"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
@@ -46,6 +47,9 @@ test-clang: $(VENV)/clang/built $(VENV)/extra-test
 test-wide: $(VENV)/wide/built $(VENV)/extra-test
 	@PYTHONPATH=$(CURDIR)/$(VENV)/wide $(PY) -c "from polymargin import _core; assert _core.simd() == 'avx512', 'needs AVX2'"
 	@PYTHON=$(PY) PYTHONPATH=$(CURDIR)/$(VENV)/wide ROWS=POLYMARGIN_WIDE=ON .ci/matrix $(ARGS)
+
+test-mlflow: $(VENV)/built $(VENV)/extra-test $(VENV)/extra-mlflow
+	$(PY) -m pytest -p no:cacheprovider tests/test_citizenship.py -k mlflow $(ARGS)
 
 sanitize: sanitize-address sanitize-thread
 
@@ -135,8 +139,15 @@ $(VENV)/tools: pyproject.toml
 	@$(PIP) -r $@.txt
 	@touch $@
 
-# Extras of the package whose features are tested.
-also-test := report dask onnx
+# Extras that an extra, or what is done with it, leans on.
+also-report := cli
+also-test := cli report dask onnx
+also-bench := cli
+also-lint := cli
+also-docs := cli report onnx
+also-oldest := cli report
+# $(call of-extras,names): what they require, without the package itself.
+of-extras = [r for e in '$(1)'.split() for r in p['project']['optional-dependencies'][e] if not r.startswith('polymargin[')]
 
 # The build tools stay at one place in the environment, so that CMake compiles only what changed.
 $(VENV)/built: $(SOURCES) | $(VENV)/tools
@@ -148,7 +159,7 @@ $(VENV)/built: $(SOURCES) | $(VENV)/tools
 $(VENV)/oldest/built: $(VENV)/built
 	@echo "Making the environment $(VENV)/oldest with the oldest packages ..."
 	@$(PYTHON) -m venv $(VENV)/oldest
-	@$(call list,[r.replace('>=','==') + '.*' for r in p['project']['dependencies'] + p['project']['optional-dependencies']['report']]) >$@.txt
+	@$(call list,[r.replace('>='$(comma) '==') + '.*' for r in p['project']['dependencies'] + $(call of-extras,$(also-oldest))]) >$@.txt
 	@$(PY) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir $(VENV)/oldest/wheel .
 	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps $(VENV)/oldest/wheel/*.whl
 	@$(VENV)/oldest/bin/python -m pip --disable-pip-version-check install --quiet -r $@.txt pytest pytest-xdist cvxpy clarabel
@@ -158,7 +169,7 @@ $(VENV)/oldest/built: $(VENV)/built
 $(VENV)/docs/built: $(VENV)/built
 	@echo "Making the environment $(VENV)/docs for the site ..."
 	@$(PYTHON) -m venv $(VENV)/docs
-	@$(call list,p['project']['dependencies'] + sum((p['project']['optional-dependencies'][e] for e in ('docs'$(comma) 'report'$(comma) 'onnx'))$(comma) [])) >$@.txt
+	@$(call list,p['project']['dependencies'] + $(call of-extras,docs $(also-docs))) >$@.txt
 	@$(PY) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir $(VENV)/docs/wheel .
 	@$(VENV)/docs/bin/python -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps $(VENV)/docs/wheel/*.whl
 	@$(VENV)/docs/bin/python -m pip --disable-pip-version-check install --quiet -r $@.txt
@@ -186,6 +197,6 @@ $(VENV)/address/built $(VENV)/thread/built: $(VENV)/%/built: $(VENV)/built
 
 $(VENV)/extra-%: pyproject.toml | $(VENV)/tools
 	@echo "Installing the packages for $* ..."
-	@$(call list,sum((p['project']['optional-dependencies'][e] for e in '$* $(also-$*)'.split())$(comma) [])) >$@.txt
+	@$(call list,$(call of-extras,$* $(also-$*))) >$@.txt
 	@$(PIP) -r $@.txt
 	@touch $@

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import joblib
@@ -182,10 +183,15 @@ def test_arrays_of_other_packages_are_read(package, model):
 # --- stores and workers -----------------------------------------------------------------------------------------------
 
 
+def trusted():
+    """The types that docs/deploy.md lists."""
+    return set(re.findall(r'"((?:polymargin|scipy|sklearn)\.[\w.]+)"', (DOCS / "deploy.md").read_text()))
+
+
 def test_the_types_that_skops_must_trust_are_listed():
     skops = pytest.importorskip("skops.io")
     X, y = iris()
-    listed = set(re.findall(r'"((?:polymargin|scipy|sklearn)\.[\w.]+)"', (DOCS / "deploy.md").read_text()))
+    listed = trusted()
     for model in (JointSVC(), JointSVC("scatter"), PairwiseSVC(), OneVsRestSVC(), CoreVectorSVC(), LandmarkSVC()):
         data = skops.dumps(model.fit(X, y))
         assert set(skops.get_untrusted_types(data=data)) <= listed
@@ -193,12 +199,25 @@ def test_the_types_that_skops_must_trust_are_listed():
     assert set(skops.get_untrusted_types(data=skops.dumps(AutoSVC().fit(X, y)))) <= listed
 
 
-def test_mlflow_logs_and_loads(tmp_path):
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+@pytest.mark.parametrize("form", ["skops", "cloudpickle"])
+def test_mlflow_logs_and_loads(tmp_path, monkeypatch, form):
+    """`make test-mlflow` installs it. Names of packages are given: MLflow would guess them in a process of its own."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow = pytest.importorskip("mlflow")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    mlflow.set_experiment("iris")
+    how = dict(skops_trusted_types=sorted(trusted())) if form == "skops" else {}
     X, y = iris()
-    model = JointSVC().fit(X, y)
-    mlflow.sklearn.save_model(model, tmp_path / "model", serialization_format="cloudpickle")
-    assert_array_equal(mlflow.sklearn.load_model(str(tmp_path / "model")).predict(X), model.predict(X))
+    for model in (JointSVC(), JointSVC("scatter"), PairwiseSVC(), CoreVectorSVC(), AutoSVC()):
+        model.fit(X, y)
+        with mlflow.start_run():
+            logged = mlflow.sklearn.log_model(
+                model, name="model", serialization_format=form, pip_requirements=["polymargin"], **how
+            )
+        again = mlflow.sklearn.load_model(logged.model_uri)
+        assert_array_equal(again.decision_function(X), model.decision_function(X))
+        assert_array_equal(mlflow.pyfunc.load_model(logged.model_uri).predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
@@ -295,12 +314,13 @@ def test_text_without_such_a_kernel_is_refused():
         JointSVC(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(WORDS, KINDS)
 
 
+# In a process where nothing but NumPy, SciPy and scikit-learn can be imported.
 ALONE = """
 import sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name in ("pandas", "typer", "rich", "matplotlib", "jinja2", "pyarrow", "onnx", "dask"):
+        if name in ("pandas", "typer", "rich", "matplotlib", "jinja2", "pyarrow", "polars", "onnx", "dask"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
@@ -311,7 +331,10 @@ from polymargin.__main__ import main
 
 X, y = load_iris(return_X_y=True)
 for name in ("AutoSVC", "JointSVC", "PairwiseSVC", "CoreVectorSVC", "LandmarkSVC", "StructuredSVC"):
-    assert getattr(polymargin, name)().fit(X, y).score(X, y) > 0.9, name
+    model = getattr(polymargin, name)().fit(X, y)
+    again = polymargin.load_model(polymargin.save_model(model, f"{sys.argv[1]}/{name}.pm"))
+    assert (again.predict(X) == model.predict(X)).all() and model.score(X, y) > 0.9, name
+    assert name == "StructuredSVC" or polymargin.sensitivity_map(model, X, of="mean").shape == (4,), name
 assert polymargin.KernelSearchCV(polymargin.PairwiseSVC(), C=[1], verbose=1).fit(X, y).score(X, y) > 0.9
 try:
     polymargin.AutoSVC().fit(np.array([["a"], ["b"]] * 20, dtype=object), [0, 1] * 20)
@@ -321,7 +344,15 @@ main()
 """
 
 
-def test_the_library_needs_neither_pandas_nor_typer_nor_rich():
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", ALONE], capture_output=True, text=True)
-    assert run.returncode == 1 and "pandas: pip install" in run.stdout, run.stderr
-    assert re.fullmatch(r"polymargin: the command line needs the package \w+: pip install .*\n", run.stderr)
+def test_the_library_needs_neither_pandas_nor_typer_nor_rich(tmp_path):
+    run = [sys.executable, "-W", "ignore", "-c", ALONE, str(tmp_path)]
+    run = subprocess.run(run, capture_output=True, text=True)
+    assert run.returncode == 1 and 'pandas: pip install "polymargin[cli]"' in run.stdout, run.stderr
+    said = 'polymargin: the command line needs the package typer: pip install "polymargin[cli]"'
+    assert run.stderr.splitlines() == [said]
+
+
+def test_what_is_installed_without_extras():
+    """What `import polymargin` leans on, and nothing for the command."""
+    required = {re.match(r"[\w-]+", line)[0] for line in requires("polymargin") if "extra ==" not in line}
+    assert required == {"numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"}

@@ -7,7 +7,7 @@ def main() -> None:
     try:
         from .cli import main as run
     except ImportError as error:
-        sys.exit(f'polymargin: the command line needs the package {error.name}: pip install "polymargin[report]"')
+        sys.exit(f'polymargin: the command line needs the package {error.name}: pip install "polymargin[cli]"')
     run()
 
 

@@ -156,6 +156,21 @@ def test_explain_shows_what_it_was_given(T, d, rng):
     assert [letters(t.get_text()) for t in figure.axes[0].get_yticklabels()] == [letters(name) for name in names]
 
 
+@pytest.mark.parametrize("low, high", [(-3, 2), (-6, 5), (-1, 0.1), (-0.4, -0.3), (0.29, 0.29), (1.2, 2.9)])
+def test_compare_names_few_seconds(low, high):
+    """Of seconds within less than a decade every minor tick would be named, one on another."""
+    found = [
+        dict(machine=f"machine {k}", accuracy=0.5, spread=0.1, seconds=10.0**s, support_vectors=150)
+        for k, s in enumerate(np.linspace(low, high, 13))
+    ]
+    figure = comparison_picture(found)
+    assert_legible(figure)
+    seconds = figure.axes[1]
+    named = [float(t.get_text()) for t in seconds.get_xticklabels()]
+    assert 2 <= len(named) <= 4 and np.allclose(named, seconds.get_xticks())
+    assert seconds.get_xlim()[0] < 10.0**low and seconds.get_xlim()[1] > 10.0**high
+
+
 def test_compare_stays_between_0_and_1(rng):
     names = ("pairwise", "one-vs-rest", "core-vector", "scatter", "crammer-singer", "reinforced", "kesler")
     found = [

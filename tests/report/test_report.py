@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 from data_sets import blobs
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
 from polymargin import AutoSVC, JointSVC
 from polymargin.report import write_report
-from polymargin.report.facts import calibration_facts, end_of, facts, score_facts, seen_in_training, wilson
+from polymargin.report.facts import calibration_facts, end_of, facts, run_facts, score_facts, seen_in_training, wilson
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -275,6 +276,13 @@ def test_26_classes_fit_on_the_screen(browser, letters):
         assert box["x"] - 5 <= at["x"] <= box["x"] + box["width"] + 5
         assert box["y"] - 5 <= at["y"] <= box["y"] + box["height"] + 5
     tab.close()
+
+
+def test_numbers_of_the_machine_are_short(model):
+    """Seventeen digits of gamma do not fit on the line of a phone."""
+    machine = clone(model[0].machine_).set_params(C=1 / 3, gamma=np.array([2 / 9, 1e-7 / 3]))
+    said = run_facts(SimpleNamespace(machine_=machine, fit_seconds_=1.0))["machine"]
+    assert "C=0.3333," in said and "0.2222" in said and "3.333e-08" in said
 
 
 def test_run_facts_have_the_memory(model):

@@ -10,6 +10,11 @@ import numpy as np
 
 from ..files.dialects import seconds_of
 
+NEEDS_PANDAS = (
+    "columns of words and dates, and tables of Polars and PyArrow, need the package pandas: "
+    'pip install "polymargin[cli]"'
+)
+
 
 @dataclass(frozen=True)
 class Numbers:
@@ -87,7 +92,10 @@ def frame(X: Any) -> Any:
     """Tables of Polars and PyArrow as those of pandas; anything else as it is."""
     if hasattr(X, "iloc") or not hasattr(X, "to_pandas"):
         return X
-    return X.to_pandas()
+    try:
+        return X.to_pandas()
+    except ImportError:
+        raise ImportError(NEEDS_PANDAS) from None
 
 
 def cells_of(table: Any) -> Iterator[Any]:
@@ -101,9 +109,7 @@ def typed(cells: Any, name: str) -> Numbers | Words:
     try:
         import pandas as pd
     except ImportError:
-        raise ImportError(
-            'columns of words and dates need the package pandas: pip install "polymargin[report]"'
-        ) from None
+        raise ImportError(NEEDS_PANDAS) from None
 
     column: Any = cells if isinstance(cells, pd.Series) else pd.Series(cells)
     types = pd.api.types

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import time
 from importlib.metadata import version
 from typing import Any
@@ -270,7 +271,7 @@ def end_of(machine: Any) -> str:
 
 def run_facts(model: Any) -> dict[str, str]:
     machine = model.machine_
-    facts = {"machine": repr(machine)}
+    facts = {"machine": re.sub(r"\d+\.\d{5,}(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", repr(machine))}
     if hasattr(machine, "status_"):
         facts["training"] = end_of(machine)
     if hasattr(machine, "n_iter_"):

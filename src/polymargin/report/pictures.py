@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CLASSES = 12  # classes with a panel of their own
+MOST_TICKS = 4
 BLUE = "#0072B2"
 
 
@@ -27,6 +28,24 @@ def feature_picture(features: list[dict[str, Any]], classes: list[str]) -> Figur
     for axes in display.axes_:  # one scale, so that panels can be compared
         axes.set(xlabel="share of the slopes", xlim=(0, 1.05 * max(shares[: len(titles)].max(), 1e-3)))
     return display.figure_
+
+
+def few_decimals(axes: Any, values: np.ndarray) -> None:
+    """At most four ticks of 1, 2 and 5 times powers of ten below a logarithmic axis, the outer ones around the values.
+
+    Matplotlib names every minor tick of less than a decade, in powers that are longer than the gaps between them.
+    """
+    values = np.maximum(values, 1e-6)
+    powers = 10.0 ** np.arange(np.floor(np.log10(values.min())), np.ceil(np.log10(values.max())) + 1)
+    steps = np.unique(np.outer([0.2, 0.5, 1, 2, 5], powers).round(9))
+    first = max(np.searchsorted(steps, values.min(), "right") - 1, 0)
+    last = min(np.searchsorted(steps, values.max(), "left"), len(steps) - 1)
+    ticks = steps[first : max(last, first + 1) + 1]
+    if len(ticks) > MOST_TICKS:
+        ticks = powers[:: -(-len(powers) // MOST_TICKS)]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlim(min(ticks[0], values.min()) / 1.1, max(ticks[-1], values.max()) * 1.1)
 
 
 def comparison_picture(found: list[dict[str, Any]]) -> Figure:
@@ -45,6 +64,7 @@ def comparison_picture(found: list[dict[str, Any]]) -> Figure:
     panels[0].set_xlabel("accuracy, and its spread over the folds")
     panels[1].plot(seconds, at, "o", color=BLUE)
     panels[1].set(xscale="log", xlabel="seconds to train")
+    few_decimals(panels[1], seconds)
     panels[2].plot(vectors, at, "o", color=BLUE)
     panels[2].set(xlabel="support vectors", xlim=(0, 1.1 * max(vectors.max(), 1)))
     for axes in panels:
