@@ -19,7 +19,7 @@ from polymargin import JointSVC, LandmarkSVC
 from polymargin.fitting import blas
 from polymargin.fitting.limits import Limits
 from polymargin.landmarks import choice, passes, training
-from polymargin.landmarks.newton import Curved, Losses
+from polymargin.landmarks.newton import Curved, Losses, Newton, Point
 from polymargin.machines import MACHINES
 
 SQUARED = [m for m in MACHINES if "squared_hinge" in MACHINES[m].losses]
@@ -146,9 +146,26 @@ def test_slope_and_curvature_against_differences(machine, loss, seed):
         assert_allclose(found.product(d), (ahead.gradient - behind.gradient) / (2 * e), rtol=1e-5, atol=1e-5)
         K = rng.normal(size=(2, T, 9))  # the Hessian is symmetric
         phi = np.vstack([basis.features(X, np.arange(len(y)), 1), np.ones(len(y))])
-        margins, damped = losses.against(d @ phi, y), rows.curved(at, s, 0.3)
+        f, damped = d @ phi, rows.curved(at, s, 0.3)
+        margins = f - {"own": f[y, np.arange(len(y))], "mean": f.mean(axis=0), "none": 0.0}[losses.reference]
         assert_allclose(np.vdot(d, damped.product(d) - found.product(d)), 0.3 * u @ (margins**2).sum(axis=0), rtol=1e-9)
         assert_allclose(np.vdot(K[0], found.product(K[1])), np.vdot(K[1], found.product(K[0])), rtol=1e-9)
+
+
+def test_the_best_point_tells_classes_apart():
+    """W = 0 is a start, never a model, even where the true losses grow with the first step: only smooth ones must fall."""
+
+    class Rows:
+        def sums(self, W, s, run):
+            return Point(W, float(values.pop(0)), 0.0, 0.0, np.zeros_like(W))
+
+    values, weights = [3, 5, 4, 4.5, 1], [np.full((2, 3), k) for k in range(5)]
+    run, best = Newton(Losses.of(MACHINES["crammer-singer"], "hinge", 2), 1e-2, 10, np.inf), []
+    run.rows = Rows()
+    for W in weights:
+        run.look(W)
+        best.append(run.best.primal)
+    assert best == [3, 5, 4, 4, 1]
 
 
 @pytest.mark.parametrize("how", ["uniform", "k-means++", "cholesky"])
