@@ -1,10 +1,12 @@
 """AutoSVC on many rows: machines are tried on samples, what they will take is said, the best in time is taken."""
 
+import time
+
 import numpy as np
 import pytest
 
 from polymargin import AutoSVC, LandmarkSVC, PairwiseSVC, load_model, save_model
-from polymargin.auto import contest, task
+from polymargin.auto import classifier, contest, task, tuning
 from polymargin.auto.contest import Prospect, Trial, chosen, growth
 from polymargin.report.facts import facts
 
@@ -123,3 +125,30 @@ def test_landmarks_as_asked(seed):
     assert isinstance(model.machine_, LandmarkSVC) and model.score(X, y) > 0.5 and model.temperature_ != 1
     assert model.announced_seconds_ is None
     assert "LandmarkSVC" in facts(model, X, y, title="", source="")["run"]["machine"]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_neighbors_are_tried_as_long_as_was_said(many, bounded, monkeypatch, seed):
+    """Where machines are chosen by their time no neighbor begins after twice the time that was said: here, none."""
+    for name, value in dict(MANY_ROWS=700 if bounded else 10_000, TUNING_ROWS=300, LAST_ROWS=400).items():
+        monkeypatch.setattr(tuning, name, value)
+    monkeypatch.setattr(tuning, "NEIGHBORS", 0)
+    monkeypatch.setattr(tuning, "CLIMB", 0.0)
+    model = AutoSVC(C=1.0, scaling="column", cv=2, calibrate=False).fit(*overlapping(800, seed))
+    assert any("the best of 1 neighbors" in said for said in model.explain_choices_) == bounded
+
+
+def test_the_last_step_of_landmarks_ends_after_twice_the_announced_time(many, monkeypatch, seed):
+    """Probabilities come from a fit on a sample, which may take longer than that on all rows."""
+    deadlines, unseen = [], classifier.unseen
+
+    def kept(machine, Z, y, splits, deadline):
+        deadlines.append(deadline)
+        return unseen(machine, Z, y, splits, deadline)
+
+    monkeypatch.setattr(classifier, "unseen", kept)
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: next(p for p in found if p.name == "landmarks"))
+    begin = time.monotonic()
+    model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1200, seed))
+    end = max(begin + 2 * model.announced_seconds_, time.monotonic() + task.SOON)
+    assert begin < deadlines[0] <= end

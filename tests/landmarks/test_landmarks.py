@@ -153,7 +153,7 @@ def test_slope_and_curvature_against_differences(machine, loss, seed):
 
 
 def test_the_best_point_tells_classes_apart():
-    """W = 0 is a start, never a model, even where the true losses grow with the first step: only smooth ones must fall."""
+    """W = 0 is a start, never a model: the true losses may grow with the first step, only smooth ones must fall."""
 
     class Rows:
         def sums(self, W, s, run):

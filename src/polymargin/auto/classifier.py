@@ -304,10 +304,11 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         cut = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = cut(folds, shuffle=True, random_state=self.random_state).split(rows, y, groups)
         splits = quietly(list, splits)[: max(1, -(-tested * folds // len(rows)))]
-        machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
+        machine, deadline = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf), tuning.deadline
         if isinstance(machine, LandmarkSVC):  # as many as the machine has
             machine.set_params(n_landmarks=len(self.machine_.support_))
-        F, at, code = quietly(unseen, machine, Z, y, splits, tuning.deadline)
+            deadline = tuning.task.end()
+        F, at, code = quietly(unseen, machine, Z, y, splits, deadline)
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
         scores = "scores of the pairs of classes" if code is not None else "class scores"
         tuning.tell(

@@ -17,6 +17,7 @@ from ..landmarks import LandmarkSVC
 from ..reductions import OneVsRestSVC, PairwiseSVC
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
+SOON = 10.0  # seconds that a step has in any case
 MANY_ROWS = 25_000  # beyond, machines are tried on samples first
 REDUCTIONS = {
     "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
@@ -62,6 +63,11 @@ class Task:
     def last_seconds(self) -> float:
         """For the last fit. More and more landmarks could go on for long: they have twice what was expected."""
         return min(self.left(), max(2 * self.training, 30.0)) if self.name == "landmarks" else self.left()
+
+    def end(self) -> float:
+        """When everything ends at the latest: after twice the time that was announced."""
+        late = np.inf if self.announced is None else self.began + 2 * self.announced
+        return min(self.deadline, max(late, time.monotonic() + SOON))
 
     def tell(self, line: str) -> None:
         self.choices.append(line)
