@@ -1,6 +1,7 @@
 """AutoSVC on many rows: machines are tried on samples, what they will take is said, the best in time is taken."""
 
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -152,3 +153,34 @@ def test_the_last_step_of_landmarks_ends_after_twice_the_announced_time(many, mo
     model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1200, seed))
     end = max(begin + 2 * model.announced_seconds_, time.monotonic() + task.SOON)
     assert begin < deadlines[0] <= end
+
+
+def test_landmarks_end_when_patience_does(many, monkeypatch, seed):
+    """Without a time limit they are announced, and have, no more seconds than any machine may take."""
+    monkeypatch.setattr(contest, "PATIENCE", 1e-3)
+    monkeypatch.setattr(task, "PATIENCE", 1e-3)
+    found, limits, named = {}, [], task.machine_named
+    prospects = contest.Contest.prospect
+    monkeypatch.setattr(
+        contest.Contest, "prospect", lambda self, name, *rest: found.setdefault(name, prospects(self, name, *rest))
+    )
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: found[-1])
+    monkeypatch.setattr(task, "machine_named", lambda name, **given: limits.append(given) or named(name, **given))
+    X, y = overlapping(1200, seed)
+    with warnings.catch_warnings(action="ignore"):  # some end there, some before
+        model = AutoSVC(C=1.0, gamma=0.2, calibrate=False).fit(X, y)
+    assert isinstance(model.machine_, LandmarkSVC) and found["landmarks"].seconds == 1e-3 < found["pairwise"].seconds
+    assert limits[-1]["time_limit"] == 0.1  # the least that a machine has
+    limits.clear()
+    AutoSVC("landmarks", C=1.0, gamma=0.2, calibrate=False).fit(X, y)
+    assert limits[-1]["time_limit"] is None
+
+
+def test_fewer_rows_where_all_take_too_long(many, monkeypatch, seed):
+    """Without a time limit, too: exact pairs, if they are the best, are trained on as many as ten minutes allow."""
+    monkeypatch.setattr(contest, "PATIENCE", 1e-9)
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: found[0])
+    model = AutoSVC(C=1.0, gamma=0.2, calibrate=False).fit(*overlapping(1200, seed))
+    assert isinstance(model.machine_, PairwiseSVC) and model.machine_.shape_fit_[0] < 400
+    assert any("of 1200, because all would take longer" in said for said in model.explain_choices_)
+    assert model.explain_choices_[-1].endswith("expected 0 s.")

@@ -67,8 +67,8 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     ----------
     machine : {"auto", "pairwise", "one-vs-rest", "core-vector", "landmarks"} or a machine of JointSVC, default="auto"
         "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 25,000 rows it is tried on samples
-        against "core-vector" and "landmarks": the best that ends within ten minutes, or within a time limit, on
-        fewer rows if need be, is taken.
+        against "core-vector" and "landmarks": the best that ends within a time limit, or within ten minutes where there
+        is none, is taken, on fewer rows if need be.
     C, gamma : float or "auto", default="auto"
         A number is used as it is; gamma refers to the scaled columns.
     cv : int, default=5
@@ -266,11 +266,14 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         n = len(tuning.index)
         if interrupted:
             return tuning.sample
-        most = tuning.rows_within(tuning.left() / 2)
+        most = tuning.rows_within(min(tuning.left() / 2, tuning.longest))
         if n <= most:
             return np.arange(n)
         rows = sample_of(tuning.index, int(max(most, PROBE_ROWS, 10 * len(self.classes_))), tuning.rng)
-        tuning.tell(f"Rows: trained on {len(rows)} of {n}, because time_limit leaves {tuning.left():.1f} s.")
+        why = f"all would take longer than {duration(tuning.longest)}; a time_limit= may be longer"
+        if np.isfinite(tuning.deadline):
+            why = f"time_limit leaves {tuning.left():.1f} s"
+        tuning.tell(f"Rows: trained on {len(rows)} of {n}, because {why}.")
         return rows
 
     def _remark(self, task: Task, Z: Any, y: np.ndarray) -> None:
