@@ -133,7 +133,7 @@ def test_neighbors_are_tried_as_long_as_was_said(many, bounded, monkeypatch, see
     """Where machines are chosen by their time no neighbor begins after twice the time that was said: here, none."""
     for name, value in dict(MANY_ROWS=700 if bounded else 10_000, TUNING_ROWS=300, LAST_ROWS=400).items():
         monkeypatch.setattr(tuning, name, value)
-    monkeypatch.setattr(tuning, "NEIGHBORS", 0)
+    monkeypatch.setattr(tuning, "NEIGHBORS_TRIED", 0)
     monkeypatch.setattr(tuning, "CLIMB", 0.0)
     model = AutoSVC(C=1.0, scaling="column", cv=2, calibrate=False).fit(*overlapping(800, seed))
     assert any("the best of 1 neighbors" in said for said in model.explain_choices_) == bounded

@@ -22,7 +22,7 @@ FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on thi
 TUNING_ROWS = 8000  # their neighbors on this many
 LAST_ROWS = 20_000  # and finally the neighbors of the best on this many
 PROBE_ROWS = 200  # one fit on this many tells how many a time limit allows
-NEIGHBORS = 6  # that are tried there as a rule; where machines are chosen by their time ...
+NEIGHBORS_TRIED = 6  # that are tried there as a rule; where machines are chosen by their time ...
 CLIMB = 60.0  # ... no new one begins after twice the time of these, and after this many seconds
 
 
@@ -224,9 +224,9 @@ class Tuning:
             found = model.predict(test[0]) == test[1]
             spent = time.monotonic() - begin
             if not slowest:
-                self.announce(f"tuning on {len(rows)} rows", NEIGHBORS * spent)
+                self.announce(f"tuning on {len(rows)} rows", NEIGHBORS_TRIED * spent)
                 if len(self.index) > MANY_ROWS:
-                    end = min(end, begin + max(2 * NEIGHBORS * spent, CLIMB))
+                    end = min(end, begin + max(2 * NEIGHBORS_TRIED * spent, CLIMB))
             self.pace = len(train[1]), max(slowest, spent)
             return found
 
