@@ -15,7 +15,7 @@ from margin_oracles import Joint
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from polymargin import JointSVC, LandmarkSVC
+from polymargin import JointSVC, LandmarkSVC, _core
 from polymargin.fitting import blas
 from polymargin.fitting.limits import Limits
 from polymargin.landmarks import choice, passes, training
@@ -150,6 +150,22 @@ def test_slope_and_curvature_against_differences(machine, loss, seed):
         margins = f - {"own": f[y, np.arange(len(y))], "mean": f.mean(axis=0), "none": 0.0}[losses.reference]
         assert_allclose(np.vdot(d, damped.product(d) - found.product(d)), 0.3 * u @ (margins**2).sum(axis=0), rtol=1e-9)
         assert_allclose(np.vdot(K[0], found.product(K[1])), np.vdot(K[1], found.product(K[0])), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reference", ["own", "mean", "none"])
+def test_curvature_is_a_sum_over_rows(dtype, reference, seed):
+    """Also over more rows than a tile has: 256."""
+    rng, n, m, T = np.random.default_rng(seed), 601, 7, 5
+    phi, first, second = (rng.uniform(0.5, 1, (k, n)).astype(dtype) for k in (m, T, T))
+    y, scale, d = rng.integers(0, T, n), rng.uniform(0.5, 1, n).astype(dtype), rng.normal(size=(T, m + 1))
+
+    def product(i):
+        K, a, b = (np.ascontiguousarray(A[:, i]) for A in (phi, first, second))
+        return _core.curvature_product(K, d, y[i], a, b, scale[i], reference) - d.ravel()
+
+    singly = sum(product(np.array([i])) for i in range(n))
+    assert_allclose(product(np.arange(n)), singly, rtol=0, atol=1e3 * np.finfo(dtype).eps * np.abs(singly).max())
 
 
 def test_the_best_point_tells_classes_apart():
