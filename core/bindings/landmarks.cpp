@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "landmarks/curvature.hpp"
 #include "landmarks/landmark_pass.hpp"
 #include "running.hpp"
 
@@ -12,6 +13,11 @@ using Floats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr Index kFew = 16;                      // features
 constexpr Index kMostClasses = Index(1) << 24;  // weights of all classes are made at once
+
+Reference reference_of(const std::string& name) {
+  if (name != "own" && name != "mean" && name != "none") refuse("reference must be 'own', 'mean' or 'none'");
+  return name == "own" ? Reference::own : name == "mean" ? Reference::mean : Reference::none;
+}
 
 class LandmarkRows {
  public:
@@ -36,9 +42,7 @@ class LandmarkRows {
     check_indices(p_.label, classes, "label");
     if (classes > kMostClasses) refuse("there can be no more than 2^24 classes");
     check_numbers(p_.strength, std::numeric_limits<double>::min(), kLargest, "strength");
-    if (reference != "own" && reference != "mean" && reference != "none")
-      refuse("reference must be 'own', 'mean' or 'none'");
-    p_.loss.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
+    p_.loss.reference = reference_of(reference);
     check_numbers({&own_target, 1}, 0, kLargest, "own_target");
     p_.loss.own_target = own_target, p_.loss.others = others, p_.loss.capped = capped;
     check_numbers({&square, 1}, 0, kLargest, "square");
@@ -123,6 +127,47 @@ class LandmarkRows {
   std::unique_ptr<LandmarkPass<float>> narrow_;
 };
 
+template <class T>
+using Table = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+Array product(Table<T> phi, Table<double> d, Vector<Index> label, Table<T> first, Table<T> second, Vector<T> scale,
+              const std::string& reference) {
+  const Index m = static_cast<Index>(phi.shape(0)), n = static_cast<Index>(phi.shape(1));
+  const Index classes = static_cast<Index>(d.shape(0));
+  auto is = [](const auto& a, Index rows, Index columns) {
+    return static_cast<Index>(a.shape(0)) == rows && static_cast<Index>(a.shape(1)) == columns;
+  };
+  if (!is(d, classes, m + 1)) refuse("d needs one entry per class and feature, and one more per class");
+  if (!is(first, classes, n) || !(is(second, classes, n) || is(second, 0, n)))
+    refuse("first needs one entry per class and row, second as many or none");
+  if (span(label).size != n || span(scale).size != n) refuse("label and scale need one entry per row");
+  check_indices(span(label), classes, "label");
+  const CurvedRows<T> rows{n,
+                           m,
+                           classes,
+                           phi.data(),
+                           first.data(),
+                           second.shape(0) ? second.data() : nullptr,
+                           scale.data(),
+                           span(label),
+                           reference_of(reference)};
+  std::vector<double> out;
+  {
+    const nb::gil_scoped_release free;
+    out = curvature_product(rows, d.data());
+  }
+  return as_vector(std::move(out));
+}
+
+template <class T>
+void bind_product(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("curvature_product", &product<T>, "phi"_a.noconvert(), "d"_a, "label"_a, "first"_a.noconvert(),
+        "second"_a.noconvert(), "scale"_a.noconvert(), "reference"_a,
+        "The second derivative of a smooth problem times d, flat (core/landmarks/curvature.hpp).");
+}
+
 }  // namespace
 
 void bind_landmarks(nb::module_& m) {
@@ -138,6 +183,8 @@ void bind_landmarks(nb::module_& m) {
       .def("some", &LandmarkRows::some, "which"_a, "U"_a, "b"_a, "smoothing"_a,
            "Kernel values (landmarks, examples) and variables (examples, classes) of some examples.")
       .def_prop_ro("evaluations", &LandmarkRows::evaluations);
+  bind_product<float>(m);
+  bind_product<double>(m);
 }
 
 }  // namespace polymargin

@@ -1,10 +1,13 @@
 """AutoSVC on many rows: machines are tried on samples, what they will take is said, the best in time is taken."""
 
+import time
+import warnings
+
 import numpy as np
 import pytest
 
 from polymargin import AutoSVC, LandmarkSVC, PairwiseSVC, load_model, save_model
-from polymargin.auto import contest, task
+from polymargin.auto import classifier, contest, task, tuning
 from polymargin.auto.contest import Prospect, Trial, chosen, growth
 from polymargin.report.facts import facts
 
@@ -123,3 +126,61 @@ def test_landmarks_as_asked(seed):
     assert isinstance(model.machine_, LandmarkSVC) and model.score(X, y) > 0.5 and model.temperature_ != 1
     assert model.announced_seconds_ is None
     assert "LandmarkSVC" in facts(model, X, y, title="", source="")["run"]["machine"]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_neighbors_are_tried_as_long_as_was_said(many, bounded, monkeypatch, seed):
+    """Where machines are chosen by their time no neighbor begins after twice the time that was said: here, none."""
+    for name, value in dict(MANY_ROWS=700 if bounded else 10_000, TUNING_ROWS=300, LAST_ROWS=400).items():
+        monkeypatch.setattr(tuning, name, value)
+    monkeypatch.setattr(tuning, "NEIGHBORS_TRIED", 0)
+    monkeypatch.setattr(tuning, "CLIMB", 0.0)
+    model = AutoSVC(C=1.0, scaling="column", cv=2, calibrate=False).fit(*overlapping(800, seed))
+    assert any("the best of 1 neighbors" in said for said in model.explain_choices_) == bounded
+
+
+def test_the_last_step_of_landmarks_ends_after_twice_the_announced_time(many, monkeypatch, seed):
+    """Probabilities come from a fit on a sample, which may take longer than that on all rows."""
+    deadlines, unseen = [], classifier.unseen
+
+    def kept(machine, Z, y, splits, deadline):
+        deadlines.append(deadline)
+        return unseen(machine, Z, y, splits, deadline)
+
+    monkeypatch.setattr(classifier, "unseen", kept)
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: next(p for p in found if p.name == "landmarks"))
+    begin = time.monotonic()
+    model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1200, seed))
+    end = max(begin + 2 * model.announced_seconds_, time.monotonic() + task.SOON)
+    assert begin < deadlines[0] <= end
+
+
+def test_landmarks_end_when_patience_does(many, monkeypatch, seed):
+    """Without a time limit they are announced, and have, no more seconds than any machine may take."""
+    monkeypatch.setattr(contest, "PATIENCE", 1e-3)
+    monkeypatch.setattr(task, "PATIENCE", 1e-3)
+    found, limits, named = {}, [], task.machine_named
+    prospects = contest.Contest.prospect
+    monkeypatch.setattr(
+        contest.Contest, "prospect", lambda self, name, *rest: found.setdefault(name, prospects(self, name, *rest))
+    )
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: found[-1])
+    monkeypatch.setattr(task, "machine_named", lambda name, **given: limits.append(given) or named(name, **given))
+    X, y = overlapping(1200, seed)
+    with warnings.catch_warnings(action="ignore"):  # some end there, some before
+        model = AutoSVC(C=1.0, gamma=0.2, calibrate=False).fit(X, y)
+    assert isinstance(model.machine_, LandmarkSVC) and found["landmarks"].seconds == 1e-3 < found["pairwise"].seconds
+    assert limits[-1]["time_limit"] == 0.1  # the least that a machine has
+    limits.clear()
+    AutoSVC("landmarks", C=1.0, gamma=0.2, calibrate=False).fit(X, y)
+    assert limits[-1]["time_limit"] is None
+
+
+def test_fewer_rows_where_all_take_too_long(many, monkeypatch, seed):
+    """Without a time limit, too: exact pairs, if they are the best, are trained on as many as ten minutes allow."""
+    monkeypatch.setattr(contest, "PATIENCE", 1e-9)
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: found[0])
+    model = AutoSVC(C=1.0, gamma=0.2, calibrate=False).fit(*overlapping(1200, seed))
+    assert isinstance(model.machine_, PairwiseSVC) and model.machine_.shape_fit_[0] < 400
+    assert any("of 1200, because all would take longer" in said for said in model.explain_choices_)
+    assert model.explain_choices_[-1].endswith("expected 0 s.")

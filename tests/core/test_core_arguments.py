@@ -139,6 +139,11 @@ CALLS = {
             lambda **a: _core.LandmarkRows(X=X, Z=X, landmarks=ROWS[:2], **LANDMARKS).some(**a),
             dict(which=ROWS, U=np.ones(6), b=np.zeros(3), smoothing=0.1),
         ),
+        "curvature_product": (
+            _core.curvature_product,
+            dict(phi=X.T.copy(), d=np.ones((3, D + 1)), label=Y, first=np.ones((3, N)), second=np.ones((3, N)))
+            | dict(scale=ONES, reference="own"),
+        ),
         "solve_qp": (
             _core.solve_qp,
             dict(Q=K, linear=ONES, upper=ONES, groups=SEGMENTS, alpha=np.full(N, 0.5), tol=1e-3, max_steps=100),
@@ -269,6 +274,8 @@ FINE = [
     ("LandmarkRows.sums", "first", "0"),
     ("LandmarkRows.sums LandmarkRows.some", "U", "-1"),
     ("LandmarkRows.sums", "curvature", "nan inf -1"),  # it is written
+    ("curvature_product", "phi d first second scale", "nan inf -inf -1"),
+    ("curvature_product", "second", "empty"),
     ("LandmarkRows.some", "which", "empty longer shorter"),  # any rows
 ]
 

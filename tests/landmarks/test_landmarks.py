@@ -15,11 +15,11 @@ from margin_oracles import Joint
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from polymargin import JointSVC, LandmarkSVC
+from polymargin import JointSVC, LandmarkSVC, _core
 from polymargin.fitting import blas
 from polymargin.fitting.limits import Limits
 from polymargin.landmarks import choice, passes, training
-from polymargin.landmarks.newton import Curved, Losses
+from polymargin.landmarks.newton import Curved, Losses, Newton, Point
 from polymargin.machines import MACHINES
 
 SQUARED = [m for m in MACHINES if "squared_hinge" in MACHINES[m].losses]
@@ -146,9 +146,42 @@ def test_slope_and_curvature_against_differences(machine, loss, seed):
         assert_allclose(found.product(d), (ahead.gradient - behind.gradient) / (2 * e), rtol=1e-5, atol=1e-5)
         K = rng.normal(size=(2, T, 9))  # the Hessian is symmetric
         phi = np.vstack([basis.features(X, np.arange(len(y)), 1), np.ones(len(y))])
-        margins, damped = losses.against(d @ phi, y), rows.curved(at, s, 0.3)
+        f, damped = d @ phi, rows.curved(at, s, 0.3)
+        margins = f - {"own": f[y, np.arange(len(y))], "mean": f.mean(axis=0), "none": 0.0}[losses.reference]
         assert_allclose(np.vdot(d, damped.product(d) - found.product(d)), 0.3 * u @ (margins**2).sum(axis=0), rtol=1e-9)
         assert_allclose(np.vdot(K[0], found.product(K[1])), np.vdot(K[1], found.product(K[0])), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reference", ["own", "mean", "none"])
+def test_curvature_is_a_sum_over_rows(dtype, reference, seed):
+    """Also over more rows than a tile has: 256."""
+    rng, n, m, T = np.random.default_rng(seed), 601, 7, 5
+    phi, first, second = (rng.uniform(0.5, 1, (k, n)).astype(dtype) for k in (m, T, T))
+    y, scale, d = rng.integers(0, T, n), rng.uniform(0.5, 1, n).astype(dtype), rng.normal(size=(T, m + 1))
+
+    def product(i):
+        K, a, b = (np.ascontiguousarray(A[:, i]) for A in (phi, first, second))
+        return _core.curvature_product(K, d, y[i], a, b, scale[i], reference) - d.ravel()
+
+    singly = sum(product(np.array([i])) for i in range(n))
+    assert_allclose(product(np.arange(n)), singly, rtol=0, atol=1e3 * np.finfo(dtype).eps * np.abs(singly).max())
+
+
+def test_the_best_point_tells_classes_apart():
+    """W = 0 is a start, never a model: the true losses may grow with the first step, only smooth ones must fall."""
+
+    class Rows:
+        def sums(self, W, s, run):
+            return Point(W, float(values.pop(0)), 0.0, 0.0, np.zeros_like(W))
+
+    values, weights = [3, 5, 4, 4.5, 1], [np.full((2, 3), k) for k in range(5)]
+    run, best = Newton(Losses.of(MACHINES["crammer-singer"], "hinge", 2), 1e-2, 10, np.inf), []
+    run.rows = Rows()
+    for W in weights:
+        run.look(W)
+        best.append(run.best.primal)
+    assert best == [3, 5, 4, 4, 1]
 
 
 @pytest.mark.parametrize("how", ["uniform", "k-means++", "cholesky"])

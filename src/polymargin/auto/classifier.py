@@ -67,8 +67,8 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     ----------
     machine : {"auto", "pairwise", "one-vs-rest", "core-vector", "landmarks"} or a machine of JointSVC, default="auto"
         "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 25,000 rows it is tried on samples
-        against "core-vector" and "landmarks": the best that ends within ten minutes, or within a time limit, on
-        fewer rows if need be, is taken.
+        against "core-vector" and "landmarks": the best that ends within a time limit, or within ten minutes where there
+        is none, is taken, on fewer rows if need be.
     C, gamma : float or "auto", default="auto"
         A number is used as it is; gamma refers to the scaled columns.
     cv : int, default=5
@@ -266,11 +266,14 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         n = len(tuning.index)
         if interrupted:
             return tuning.sample
-        most = tuning.rows_within(tuning.left() / 2)
+        most = tuning.rows_within(min(tuning.left() / 2, tuning.longest))
         if n <= most:
             return np.arange(n)
         rows = sample_of(tuning.index, int(max(most, PROBE_ROWS, 10 * len(self.classes_))), tuning.rng)
-        tuning.tell(f"Rows: trained on {len(rows)} of {n}, because time_limit leaves {tuning.left():.1f} s.")
+        why = f"all would take longer than {duration(tuning.longest)}; a time_limit= may be longer"
+        if np.isfinite(tuning.deadline):
+            why = f"time_limit leaves {tuning.left():.1f} s"
+        tuning.tell(f"Rows: trained on {len(rows)} of {n}, because {why}.")
         return rows
 
     def _remark(self, task: Task, Z: Any, y: np.ndarray) -> None:
@@ -304,10 +307,11 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         cut = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = cut(folds, shuffle=True, random_state=self.random_state).split(rows, y, groups)
         splits = quietly(list, splits)[: max(1, -(-tested * folds // len(rows)))]
-        machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
+        machine, deadline = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf), tuning.deadline
         if isinstance(machine, LandmarkSVC):  # as many as the machine has
             machine.set_params(n_landmarks=len(self.machine_.support_))
-        F, at, code = quietly(unseen, machine, Z, y, splits, tuning.deadline)
+            deadline = tuning.task.end()
+        F, at, code = quietly(unseen, machine, Z, y, splits, deadline)
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
         scores = "scores of the pairs of classes" if code is not None else "class scores"
         tuning.tell(

@@ -5,7 +5,8 @@ grows: their number goes like n^b, and the time, that of kernel values between t
 classes overlap b is 1, where few rows decide it is near 0. Core sets grow in the same way; landmarks take time like n.
 Accuracies are those on rows that were held out; errors are taken to fall like 1 / sqrt(n) from the quarter to the
 sample and on. The most accurate one wins, and of those that are behind it by no more than chance explains the quickest;
-one that does not end within a time limit is trained on fewer rows, and counts as it was on the sample.
+one that does not end within a time limit, or within ten minutes where there is none, is trained on fewer rows, and
+counts as it was on the sample.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from ..fitting.progress import LONG, duration
 from ..fitting.resources import budget, gram_bytes
 from . import grid as grids
 from .grid import sample_of
-from .task import MANY_CLASSES
+from .task import MANY_CLASSES, PATIENCE
 from .tuning import LAST_ROWS, Tuning
 
-PATIENCE = 600.0  # seconds that training may take without a time limit
 LANDMARKS = (20_001, 100_000)  # an eighth of all rows, within these, for a trial of landmarks: as many as race there
 SHORTEST = 2.0  # seconds for a fit on the sample, at least
 NAMES = {"core-vector": "core vectors", "landmarks": "landmarks", "pairwise": "exact pairs"}
@@ -90,10 +90,9 @@ class Contest:
             found += [self.prospect(name, trial, b) for name, trial in trials.items()]
         if np.isfinite(tuning.deadline):
             best = chosen(found, tuning.left() / 2)
-        else:  # all rows will be trained on
-            best = chosen(
-                [p for p in found if p.seconds <= PATIENCE] or [min(found, key=lambda p: p.seconds)], PATIENCE
-            )
+        else:
+            best = chosen(found, PATIENCE)
+            tuning.longest = PATIENCE if best.seconds > PATIENCE else np.inf
         task.name, tuning.power = best.name, best.power
         tuning.pace = many.m, best.seconds * (many.m / self.n) ** best.power
         task.tell(
@@ -117,10 +116,10 @@ class Contest:
 
     def announce(self, best: Prospect) -> None:
         """Seconds of everything: what there was, training, and a fit on a sample for the probabilities."""
-        left = self.tuning.left()
+        left, seconds = self.tuning.left(), min(best.seconds, self.tuning.longest)
         sampled = best.seconds * (min(LAST_ROWS, self.n) / self.n) ** best.power
-        self.task.announced = time.monotonic() - self.task.began + min(best.seconds + sampled, left)
-        self.task.training = best.seconds
+        self.task.announced = time.monotonic() - self.task.began + min(seconds + sampled, left)
+        self.task.training = seconds
         self.task.tell(f"Time: about {duration(self.task.announced)} in all.")
 
     def tried(self, name: str, rows: np.ndarray, most: float = np.inf) -> Trial:
@@ -146,6 +145,8 @@ class Contest:
         support, power = (trial.support, 1.0) if name == "landmarks" else (trial.support * times**b, 1 + b)
         size = {"landmarks": 4.0 * self.n * support, "core-vector": 4.0 * support**2}.get(name, gram_bytes(self.n))
         seconds = trial.seconds * times**power
+        if name == "landmarks" and not np.isfinite(self.task.deadline):  # they end there with what they have
+            seconds = min(seconds, PATIENCE)
         if trial.large or (name == "core-vector" and support > MOST_CORE):
             seconds = np.inf
         accuracy = min(float(trial.right.mean()) + gain, 1.0)

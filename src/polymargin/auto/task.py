@@ -17,6 +17,8 @@ from ..landmarks import LandmarkSVC
 from ..reductions import OneVsRestSVC, PairwiseSVC
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
+PATIENCE = 600.0  # seconds that training may take without a time limit
+SOON = 10.0  # seconds that a step has in any case
 MANY_ROWS = 25_000  # beyond, machines are tried on samples first
 REDUCTIONS = {
     "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
@@ -60,8 +62,16 @@ class Task:
         return max(self.deadline - time.monotonic(), 0.0)
 
     def last_seconds(self) -> float:
-        """For the last fit. More and more landmarks could go on for long: they have twice what was expected."""
-        return min(self.left(), max(2 * self.training, 30.0)) if self.name == "landmarks" else self.left()
+        """For the last fit. Landmarks, which go on with more and more of them, have twice what was expected of them."""
+        if self.name != "landmarks" or np.isinf(self.training):
+            return self.left()
+        longest = max(2 * self.training, 30.0)
+        return min(self.left(), longest if np.isfinite(self.deadline) else min(longest, PATIENCE))
+
+    def end(self) -> float:
+        """When everything ends at the latest: after twice the time that was announced."""
+        late = np.inf if self.announced is None else self.began + 2 * self.announced
+        return min(self.deadline, max(late, time.monotonic() + SOON))
 
     def tell(self, line: str) -> None:
         self.choices.append(line)

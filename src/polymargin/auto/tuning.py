@@ -16,12 +16,14 @@ from ..reductions.pairwise import PairwiseSVC
 from . import grid as grids
 from .grid import sample_of, take
 from .tables import ColumnEncoder
-from .task import Task
+from .task import MANY_ROWS, Task
 
 FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on this many, or on all of up to twice as many
 TUNING_ROWS = 8000  # their neighbors on this many
 LAST_ROWS = 20_000  # and finally the neighbors of the best on this many
 PROBE_ROWS = 200  # one fit on this many tells how many a time limit allows
+NEIGHBORS_TRIED = 6  # that are tried there as a rule; where machines are chosen by their time ...
+CLIMB = 60.0  # ... no new one begins after twice the time of these, and after this many seconds
 
 
 class Tuning:
@@ -44,6 +46,7 @@ class Tuning:
         self.cuts = 1  # how often the rows were cut into folds for it
         self.pace: tuple[int, float] | None = None  # (rows, seconds) of a fit
         self.power = 2.0  # of the rows in its time
+        self.longest = np.inf  # seconds that the last fit may take, by fewer rows if need be
 
     @property
     def deadline(self) -> float:
@@ -211,6 +214,7 @@ class Tuning:
 
         def right(C: float, gamma: float) -> np.ndarray | None:
             """Which held-out rows are classified correctly, until the time is up."""
+            nonlocal end
             begin = time.monotonic()
             slowest = 0.0 if self.pace is None or self.pace[0] != len(train[1]) else self.pace[1]
             if begin + slowest > end:
@@ -218,9 +222,12 @@ class Tuning:
             machine = exact_like(self.task.machine(C, gamma, y=train[1], seconds=end - begin))
             model = grids.quietly(machine.fit, *train)
             found = model.predict(test[0]) == test[1]
+            spent = time.monotonic() - begin
             if not slowest:
-                self.announce(f"tuning on {len(rows)} rows", 6 * (time.monotonic() - begin))
-            self.pace = len(train[1]), max(slowest, time.monotonic() - begin)
+                self.announce(f"tuning on {len(rows)} rows", NEIGHBORS_TRIED * spent)
+                if len(self.index) > MANY_ROWS:
+                    end = min(end, begin + max(2 * NEIGHBORS_TRIED * spent, CLIMB))
+            self.pace = len(train[1]), max(slowest, spent)
             return found
 
         (C, gamma), score, tried = grids.climb(right, *self.grid(), (self.params["C"], self.params["gamma"]))

@@ -35,6 +35,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, get_blas_funcs, solve_triangular
 
+from .. import _core
 from ..fitting.limits import Ended
 from ..machines import Machine
 from ..training.certificates import relative_gap
@@ -80,20 +81,6 @@ class Losses:
             capped=self.capped, square=self.square,
         )  # fmt: skip
 
-    def against(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """V z for scores z, (T, k): what the margins see of them."""
-        if self.reference == "own":
-            return z - z[y, np.arange(len(y))]
-        return z - z.mean(axis=0) if self.reference == "mean" else z
-
-    def gathered(self, e: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """V'e, in its place."""
-        if self.reference == "own":
-            e[y, np.arange(len(y))] -= e.sum(axis=0)
-        elif self.reference == "mean":
-            e -= e.mean(axis=0)
-        return e
-
 
 @dataclass
 class Curved:
@@ -118,18 +105,19 @@ class Curved:
     def __post_init__(self) -> None:
         """J, the second derivatives in the margins: scale (diag(first) - second second')."""
         losses, dtype, T = self.losses, self.K.dtype, self.losses.n_classes
-        L = self.L.astype(dtype)
-        self.phi = solve_triangular(L, self.K, lower=True, overwrite_b=True, check_finite=False)
+        # phi' = K'L^-T, in the place of K: rows stay adjacent.
+        trsm = get_blas_funcs("trsm", (self.K,))
+        self.phi = trsm(1.0, self.L.astype(dtype), self.K.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
         if losses.square > 0:
             first, scale = (self.a.T != 0).astype(float), 2 * losses.square * self.strength
-            second = np.zeros((T, 1))
+            second = np.zeros((0, len(self.y)))
         else:
             p, scale = self.a.T / self.strength, self.strength / self.s
             first = np.abs(p) if losses.capped else np.abs(p) * (1 - np.abs(p))
-            second = p if losses.capped else np.zeros((T, 1))
+            second = p if losses.capped else np.zeros((0, len(self.y)))
         first = first + self.damping * self.strength / scale
         self.scale = (scale / self.share).astype(dtype)
-        self.first, self.second = first.astype(dtype), second.astype(dtype)
+        self.first, self.second = (np.ascontiguousarray(part, dtype=dtype) for part in (first, second))
         if self.factor is None:
             trace = first.sum(axis=0) - (second**2).sum(axis=0)
             whole = first.sum(axis=0) - second.sum(axis=0) ** 2
@@ -142,7 +130,7 @@ class Curved:
         m, phi = len(self.phi), self.phi
         M = np.empty((m + 1, m + 1))
         heavy = phi * np.sqrt(weight)
-        M[:m, :m] = get_blas_funcs("syrk", (heavy,))(1.0, heavy, lower=1)  # the lower triangle
+        M[:m, :m] = get_blas_funcs("syrk", (heavy,))(1.0, heavy.T, trans=1, lower=1)  # the lower triangle
         M[m, :m] = phi @ weight
         M[m, m] = float(weight.sum())
         # Rounding of float32 sums must not make it indefinite.
@@ -151,14 +139,9 @@ class Curved:
 
     def product(self, d: np.ndarray) -> np.ndarray:
         """The Hessian of the smooth problem times d, (T, m + 1)."""
-        small = d.astype(self.phi.dtype)
-        v = self.losses.against(small[:, :-1] @ self.phi + small[:, -1:], self.y)
-        e = self.first * v
-        if self.losses.capped:
-            e -= self.second * (self.second * v).sum(axis=0)
-        e *= self.scale
-        e = self.losses.gathered(e, self.y)
-        return d + np.column_stack([e @ self.phi.T, e.sum(axis=1)])
+        y, reference = self.y, self.losses.reference
+        found = _core.curvature_product(self.phi, d, y, self.first, self.second, self.scale, reference)
+        return found.reshape(d.shape)
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
         """The Newton direction by conjugate gradients, to a tenth of the gradient: more does not pay."""

@@ -1,0 +1,83 @@
+#include "landmarks/curvature.hpp"
+
+#include <algorithm>
+
+#include "simd/landmark_steps.hpp"
+
+namespace polymargin {
+namespace {
+
+constexpr Index kTile = 256;  // rows whose features are met a second time while they are near
+
+// What is subtracted from, or gathered by, the scores of a row: a line per class in f, `ld` apart, becomes one number per row.
+template <class T>
+void reference(const CurvedRows<T>& p, Index at, Index n, const double* f, Index ld, double* ref) {
+  std::fill_n(ref, n, 0.0);
+  if (p.reference == Reference::own)
+    for (Index i = 0; i < n; ++i) ref[i] = f[p.label[at + i] * ld + i];
+  if (p.reference != Reference::mean) return;
+  for (Index c = 0; c < p.classes; ++c)
+    for (Index i = 0; i < n; ++i) ref[i] += f[c * ld + i];
+  for (Index i = 0; i < n; ++i) ref[i] /= static_cast<double>(p.classes);
+}
+
+// D = V'J V f of some rows, the first of which is `at`; sums[c] += sum_i D[c, i].
+template <class T>
+void bend(const CurvedRows<T>& p, Index at, Index n, double* f, Index ld, T* D, double* sums) {
+  double ref[kTile], along[kTile] = {}, gathered[kTile] = {};
+  reference(p, at, n, f, ld, ref);
+  for (Index c = 0; c < p.classes; ++c)
+    for (Index i = 0; i < n; ++i) f[c * ld + i] -= ref[i];
+  for (Index c = 0; p.second && c < p.classes; ++c)
+    for (Index i = 0; i < n; ++i) along[i] += static_cast<double>(p.second[c * p.n + at + i]) * f[c * ld + i];
+  for (Index c = 0; c < p.classes; ++c)
+    for (Index i = 0; i < n; ++i) {
+      const double less = p.second ? static_cast<double>(p.second[c * p.n + at + i]) * along[i] : 0.0;
+      const double e = static_cast<double>(p.first[c * p.n + at + i]) * f[c * ld + i] - less;
+      f[c * ld + i] = e * static_cast<double>(p.scale[at + i]);
+      gathered[i] += f[c * ld + i];
+    }
+  if (p.reference == Reference::own)
+    for (Index i = 0; i < n; ++i) f[p.label[at + i] * ld + i] -= gathered[i];
+  const double share = p.reference == Reference::mean ? 1 / static_cast<double>(p.classes) : 0.0;
+  for (Index c = 0; c < p.classes; ++c)
+    for (Index i = 0; i < n; ++i) {
+      const double e = f[c * ld + i] - share * gathered[i];
+      D[c * ld + i] = static_cast<T>(e);
+      sums[c] += e;
+    }
+}
+
+}  // namespace
+
+template <class T>
+std::vector<double> curvature_product(const CurvedRows<T>& p, const double* d) {
+  const LandmarkSteps<T>& steps = landmark_steps<T>();
+  const Index classes = p.classes, m = p.m;
+  std::vector<T> U(classes * m), D(classes * kTile), tile(m * kTile);
+  std::vector<double> f(classes * kTile), G(classes * m), sums(classes), out(d, d + classes * (m + 1));
+  for (Index c = 0; c < classes; ++c)
+    for (Index l = 0; l < m; ++l) U[c * m + l] = static_cast<T>(d[c * (m + 1) + l]);
+  for (Index at = 0; at < p.n; at += kTile) {
+    const Index n = std::min(kTile, p.n - at), padded = (n + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce;
+    for (Index l = 0; l < m; ++l) {
+      std::copy(p.phi + l * p.n + at, p.phi + l * p.n + at + n, tile.data() + l * kTile);
+      std::fill(tile.data() + l * kTile + n, tile.data() + l * kTile + padded, T(0));
+    }
+    for (Index c = 0; c < classes; ++c) std::fill_n(f.data() + c * kTile, padded, d[c * (m + 1) + m]);
+    steps.scores(tile.data(), kTile, m, padded, U.data(), classes, f.data());
+    bend(p, at, n, f.data(), kTile, D.data(), sums.data());
+    for (Index c = 0; c < classes; ++c) std::fill(D.data() + c * kTile + n, D.data() + c * kTile + padded, T(0));
+    steps.project(tile.data(), kTile, m, padded, D.data(), classes, G.data());
+  }
+  for (Index c = 0; c < classes; ++c) {
+    for (Index l = 0; l < m; ++l) out[c * (m + 1) + l] += G[c * m + l];
+    out[c * (m + 1) + m] += sums[c];
+  }
+  return out;
+}
+
+template std::vector<double> curvature_product(const CurvedRows<float>&, const double*);
+template std::vector<double> curvature_product(const CurvedRows<double>&, const double*);
+
+}  // namespace polymargin
