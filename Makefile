@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest test-clang test-wide test-mlflow sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang test-wide test-avx512 test-mlflow sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test-oldest   some tests with the oldest packages that are declared"
 	@echo "make test-clang    some tests with the core built by Clang"
 	@echo "make test-wide     some tests with the lanes of AVX-512, on any processor with AVX2"
+	@echo "make test-avx512 BOCHS=bochs   some tests with AVX-512 itself, in an emulator"
 	@echo "make test-mlflow   models in MLflow, which brings some forty packages"
 	@echo "make sanitize   some tests with cores that look for memory errors, undefined behavior and races of threads"
 	@echo "make fuzz SECONDS=60   for that long each: changed files, strange calls, strange command lines"
@@ -48,6 +49,12 @@ test-wide: $(VENV)/wide/built $(VENV)/extra-test
 	@PYTHONPATH=$(CURDIR)/$(VENV)/wide $(PY) -c "from polymargin import _core; assert _core.simd() == 'avx512', 'needs AVX2'"
 	@PYTHON=$(PY) PYTHONPATH=$(CURDIR)/$(VENV)/wide ROWS=POLYMARGIN_WIDE=ON .ci/matrix $(ARGS)
 
+# Every kind of vector code, in tests that are quick here (campaigns/emulated.py); limits and Ctrl-C have no meaning on an emulated clock.
+BOCHS := bochs
+test-avx512: $(VENV)/built $(VENV)/extra-test
+	$(PY) -m campaigns.emulated --bochs $(BOCHS) tests/core/test_kernel_core.py tests/core/test_scores.py \
+	  tests/training/test_kesler_solvers.py tests/training/test_linear.py tests/landmarks/test_landmarks.py tests/training/test_joint.py \
+	  tests/training/test_scatter.py -k 'not every_instruction_set and not limit and not ctrl_c and not scikit_learn' $(ARGS)
 test-mlflow: $(VENV)/built $(VENV)/extra-test $(VENV)/extra-mlflow
 	$(PY) -m pytest -p no:cacheprovider tests/test_citizenship.py -k mlflow $(ARGS)
 

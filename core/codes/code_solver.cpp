@@ -115,9 +115,19 @@ class Columns {
     return !is_held(shared_, m);
   }
 
+  // No column has more. To look at millions of them, one here and one there, takes seconds.
+  Index most_rows() const {
+    Index entries = 0, rows = 0;
+    for (Index l = 0; l < p_.columns(); ++l) entries = std::max(entries, p_.offsets[l + 1] - p_.offsets[l]);
+    for (Index c = 0; c < p_.classes(); ++c) rows = std::max(rows, p_.segments[c + 1] - p_.segments[c]);
+    return std::min(entries * rows, p_.rows());
+  }
+
   // Where time is limited, in an order that is even at any time.
   void first_round() {
     const Index L = p_.columns();
+    none_large_ = is_held(shared_, most_rows());
+    todo_.reserve(L);
     for (Index k = 0; k < L; ++k) {
       const Index l = timed() ? static_cast<Index>(static_cast<std::uint64_t>(k) * stride_ % L) : k;
       todo_.push_back({l, 0});
@@ -125,8 +135,9 @@ class Columns {
     large_first();
   }
   void large_first() {
-    const auto end =
-        std::stable_partition(todo_.begin(), todo_.end(), [&](const Stopped& s) { return is_large(s.column); });
+    auto end = todo_.begin();
+    if (!none_large_)
+      end = std::stable_partition(todo_.begin(), todo_.end(), [&](const Stopped& s) { return is_large(s.column); });
     n_large_ = end - todo_.begin(), n_todo_ = static_cast<Index>(todo_.size());
     next_ = n_done_ = 0;
   }
@@ -294,6 +305,7 @@ class Columns {
   std::atomic<bool> halted_{false};
   std::vector<std::unique_ptr<ColumnSolution>> out_;
   const Index stride_;
+  bool none_large_ = false;                         // of all columns
   Index n_workers_ = 1, n_todo_ = 0, n_large_ = 0;  // the large columns come first
   std::mutex mutex_;
   std::vector<Stopped> todo_, stopped_;  // of this round, and for the next one

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polymargin import JointSVC, KernelSearchCV, OneVsRestSVC, PairwiseSVC, RadiusMarginSearch
+from polymargin.fitting.progress import STOP, Stopped
 from polymargin.selection.criteria import Criterion
 from polymargin.selection.gram_folds import GramFolds
 from polymargin.selection.grid_run import GridRun
@@ -128,6 +129,21 @@ def test_a_time_limit_ends_fits_in_other_threads():
         assert_within(12.0, lambda: search.fit(X, y))
     assert search.status_ == "time_limit"
     assert np.isnan(search.cv_results_["mean_test_score"][1])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_fits_of_binary_machines_end_without_a_model(n_jobs, monkeypatch, rng):
+    """Of 5,000 classes it would take seconds to make one that no search needs."""
+    made = []
+    monkeypatch.setattr(PairwiseSVC, "_set_columns", lambda *_: made.append("a model"))
+    X, y = rng.standard_normal((4000, 5)), rng.integers(0, 3, 4000)
+    token = STOP.set(lambda: True)
+    try:
+        with pytest.raises(Stopped):
+            PairwiseSVC(C=1e3, tol=1e-9, n_jobs=n_jobs).fit(X, y)
+    finally:
+        STOP.reset(token)
+    assert not made
 
 
 @pytest.mark.parametrize("strategy", ["coarse-to-fine", "halving"])

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from .. import _core, kernels
 from ..fitting.examples import Examples
 from ..fitting.limits import Limits
+from ..fitting.progress import Stopped
 from ..machines import Loss
 from ..training import few_points
 from ..training.equal_rows import merged
@@ -54,7 +55,11 @@ def solve_rows(
 
     def stop(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
         event = {"n_iter": n_iter, "violation": violation, "dual": dual, "seconds": seconds}
-        return limits.progress is not None and bool(limits.progress(event))
+        ended = limits.progress is not None and bool(limits.progress(event))
+        # The search that the fit is part of has no use for its model, and to pack millions of columns takes seconds.
+        if ended and isinstance(error := getattr(limits.progress, "error", None), Stopped):
+            raise error
+        return ended
 
     def attempt(dtype: str, begin: Any) -> dict[str, Any]:
         core = _core.CodeSolver(

@@ -17,7 +17,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .. import _core, kernels
 from ..fitting.checks import class_weights
-from ..fitting.progress import Stopped
 from ..fitting.scales import column_moments
 from ..machines import LOSSES
 from ..reductions.code_machines import CodeClassifier, code_of, decision_by
@@ -135,13 +134,10 @@ class GramFolds:
         ends = np.cumsum([len(r) for r in rows])
         return np.split(S, ends[:-1], axis=1), out["seconds"].reshape(len(trains), len(Cs)), out["status"]
 
-    def path(
-        self, Cs: list, train: np.ndarray, n_threads: int, left: Callable[[], float] = lambda: np.inf
-    ) -> Iterator[tuple[float, Callable]]:
+    def path(self, Cs: list, train: np.ndarray, n_threads: int) -> Iterator[tuple[float, Callable]]:
         """Any machine: the matrix, or the part of it for other libraries' machines, as a precomputed kernel.
 
-        For each C, the seconds and `scored(rows)`: the fitted estimator, and what it takes as X for these rows. `left`
-        is how many seconds a fit may take.
+        For each C, the seconds and `scored(rows)`: the fitted estimator, and what it takes as X for these rows.
         """
         machine = clone(self.machine).set_params(kernel="precomputed")
         if "warm_start" in self.settings:
@@ -159,32 +155,17 @@ class GramFolds:
         part, y = (None, None) if whole else (self.K[np.ix_(train, train)], self.y[train])
         for C in Cs:
             begin = time.perf_counter()
-            limit = limits(self.machine, left())
-            machine.set_params(C=C, **limit)
+            machine.set_params(C=C)
             if whole:
                 machine.fit(self.K, self.y, sample_weight=weight)
             else:
                 machine.fit(part, y, **weights)
-            check_ended(machine, limit)
             seconds = time.perf_counter() - begin
 
             def scored(rows: np.ndarray) -> tuple[Any, np.ndarray]:
                 return machine, self.K[rows] if whole else self.K[np.ix_(rows, train)]
 
             yield seconds, scored
-
-
-def limits(machine: Any, left: float) -> dict[str, float]:
-    """The time limit of a fit with this many seconds left, unless its own is less. Most fits check often enough
-    whether to stop, but millions of binary machines spend a long time elsewhere."""
-    if not isinstance(machine, CodeClassifier) or left >= (machine.time_limit or np.inf):
-        return {}
-    return {"time_limit": max(left, 1e-3)}
-
-
-def check_ended(machine: Any, limit: dict[str, float]) -> None:
-    if limit and machine.status_ == "time_limit":
-        raise Stopped
 
 
 class RowFolds:
@@ -207,9 +188,7 @@ class RowFolds:
     def by_code(self, train: np.ndarray, n_scores: int = 0, memory: float = np.inf) -> bool:
         return False
 
-    def path(
-        self, Cs: list, train: np.ndarray, n_threads: int, left: Callable[[], float] = lambda: np.inf
-    ) -> Iterator[tuple[float, Callable]]:
+    def path(self, Cs: list, train: np.ndarray, n_threads: int) -> Iterator[tuple[float, Callable]]:
         machine = clone(self.machine)
         C_name, gamma_name = tuned_names(machine)
         machine.set_params(**{gamma_name: self.value})
@@ -223,9 +202,7 @@ class RowFolds:
         X, y = self.rows(train, train), self.y[train]
         for C in Cs:
             begin = time.perf_counter()
-            limit = limits(self.machine, left())
-            machine.set_params(**{C_name: C}, **limit).fit(X, y, **weights)
-            check_ended(machine, limit)
+            machine.set_params(**{C_name: C}).fit(X, y, **weights)
             yield time.perf_counter() - begin, lambda rows: (machine, self.rows(rows, train))
 
     def rows(self, rows: np.ndarray, train: np.ndarray) -> Any:

@@ -247,15 +247,13 @@ class GridRun:
         token = STOP.set(self.stop)
         try:
             with sklearn.config_context(assume_finite=True):
-                fits = fold.engine.path(Cs, fold.train, n_threads, self.left)
+                fits = fold.engine.path(Cs, fold.train, n_threads)
                 for row in path:
                     if self.halted():
                         return
                     seconds, scored = next(fits)
                     self.enter(row, fold, seconds, scored)
         except Stopped:
-            if not self.stop():  # a fit leaves time for its own end
-                self.deadline = -np.inf
             self.halted()
         finally:
             STOP.reset(token)
