@@ -17,6 +17,8 @@ from .store import recalled
 SHOWN = "test error [%]"
 METHODS = TWO + FOUR
 ELLIPSOIDAL = TABLE_6 | TABLE_7
+OFF = ("Dermatology", "Vehicle", "Segment")  # sets on which criterion II in tables VI and VII depends on the rule
+LEAST = {place: value for place, value in ELLIPSOIDAL.items() if place[0] in OFF and place[1].startswith("II, ")}
 
 
 def shown(values: dict[Place, Value]) -> dict[Place, Value]:
@@ -156,13 +158,13 @@ EXHIBITS = (
         name="smallest criterion",
         title="Tables VI and VII with the parameters of the half with the smallest criterion",
         where=PLACE + "tables VI and VII",
-        printed=shown(ELLIPSOIDAL),
+        printed=shown(LEAST),
         compute=criteria.least_cell,
-        own=tuple(dict.fromkeys(column for _, column, _ in shown(ELLIPSOIDAL))),
-        fast_rows=FAST_SETS[:1],
+        own=tuple(dict.fromkeys(column for _, column, _ in shown(LEAST))),
+        fast_rows=OFF[:1],
         decided=(
-            "The searches are those of tables 6 and 7; of the five halves, the one whose criterion is smallest gives C "
-            "and the gammas. Not judged: the rule of tables 6 and 7 is the median.",
+            "On the sets where the rule decides. The searches are those of tables 6 and 7; of the five halves, the one "
+            "whose criterion is smallest gives C and the gammas. Not judged: the rule of tables 6 and 7 is the median.",
         ),
     ),
     Exhibit(

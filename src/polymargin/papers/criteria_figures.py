@@ -199,7 +199,7 @@ RANKINGS = {
 
 
 def pixel_weights(criterion: str, fast: bool) -> np.ndarray:
-    few = dict(n=150, max_iter=3, n_starts=1) if fast else {}
+    few = dict(max_samples=150, max_iter=3, n_starts=1) if fast else {}
     return np.array(criteria.chosen_on_usps(criterion, "ellipsoidal", **few)["gamma"])
 
 
@@ -243,7 +243,7 @@ def ranked_pixels(by: str, fast: bool) -> np.ndarray:
 def top_pixels(row: str, column: str, fast: bool) -> dict:
     """The test error of one-vs-one on the best pixels, by one machine for all rankings."""
     X, X_test, y, y_test = pixels(fast)
-    p = criteria.chosen_on_usps("I", "spherical", **(dict(n=150) if fast else {}))
+    p = criteria.chosen_on_usps("I", "spherical", **(dict(max_samples=150) if fast else {}))
     kept = ranked_pixels(column, fast)[: int(row.split()[0])]
     gamma = p["gamma"] * X.var(axis=0).sum() / X[:, kept].var(axis=0).sum()
     model = fitted(PairwiseSVC(p["C"], gamma=gamma, loss="squared_hinge"), X[:, kept], y)
