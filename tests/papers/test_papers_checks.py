@@ -248,6 +248,15 @@ def test_the_count_is_that_of_the_page(name):
     assert re.search(rf"\b{judged} accuracies", text) and re.search(rf"\b{as_good}\b", text), f"{as_good} of {judged}"
 
 
+def test_stricter_counts_stand_beside_it():
+    page, text = ((ROOT / name).read_text("utf-8") for name in ("docs/papers.md", "README.md"))
+    for rule, words in (
+        ("by at most one point", "by at most one point in {}"),
+        ("not at all", "not worse at all in {}"),
+    ):
+        assert words.format(re.search(rf"\| {rule} \| (\d+) \|", page)[1]) in text
+
+
 def test_stored_cells_have_a_run():
     """Every stored cell says when it was computed and with what."""
     store = ROOT / "benchmarks" / "results" / "papers"
