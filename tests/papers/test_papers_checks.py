@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from polymargin import JointSVC
-from polymargin.papers import criteria, criteria_checks, exhibits, kesler, scatter_figures
+from polymargin import JointSVC, PairwiseSVC
+from polymargin.papers import core_vector, criteria, criteria_checks, exhibits, kesler, scatter, scatter_figures
 from polymargin.papers.exhibit import compare
 from polymargin.papers.one_of_59 import Ball, OneOf59
 from polymargin.papers.prior_scatter import PriorScatter
@@ -151,6 +151,26 @@ def test_the_papers_solvers_are_timed_as_themselves():
     assert {how.get("solver") for _, how in kesler.OWN.values()} == {"smo", "ksk", None}
 
 
+def test_the_single_machine_with_the_c_of_the_criterion(monkeypatch):
+    monkeypatch.setattr(criteria, "chosen", lambda *_: dict(C=3.0, gamma=0.5))
+    seen = []
+    monkeypatch.setitem(criteria.METHODS, "single", lambda C, **p: seen.append(C * criteria.SINGLE) or PairwiseSVC())
+    found = criteria_checks.plain_single("Iris", "II, spherical", True)
+    assert seen == [3.0, 3.0] and found["C"] == 3.0  # the machine's own C, on two halves
+
+
+def test_segment_is_compared_with_the_criterion_of_its_row():
+    printed = criteria_checks.widths_printed()
+    rows = {row.split(",")[0]: row for row in criteria_checks.WIDTHS}
+    assert printed[rows["I"], "dense", criteria_checks.SHOWN] == (4.94, 0.52)
+    assert printed[rows["II"], "1vs1", criteria_checks.SHOWN] == (3.84, 0.45)
+
+
+def test_what_depends_on_a_draw_has_five_of_them():
+    assert kesler.DRAWS >= 5 and min(scatter.DRAWS.values()) >= 5 and len(core_vector.SEEDS) >= 5
+    assert criteria.halves(False) == 100
+
+
 def test_narrow_noise_moves_the_sensitivity_to_the_useful_dimensions():
     def noise(reading):
         return sum(scatter_figures.class_shares(0)(f"dimension {j}", reading, False)["value"] for j in (4, 5))
@@ -185,6 +205,7 @@ def test_a_run_adds_to_what_is_stored(papers, tmp_path):
 
     third = tmp_path / "third"
     papers.fill(third)
+    assert finished(third / e.key)["iris", "one-vs-rest"]["sigma"] == 2.0  # other tables read what was chosen
     again = compare(e, finished(third / e.key))
     assert {papers.place(c): c["ours"] for c in again if c["ours"] is not None} == {
         k: v for k, v in cells.items() if "time" not in k[2]
@@ -225,6 +246,15 @@ def test_the_count_is_that_of_the_page(name):
     judged, as_good = re.search(r"worse than printed \| of (\d+).*?where none is printed \| (\d+)", page, re.S).groups()
     text = (ROOT / name).read_text("utf-8")
     assert re.search(rf"\b{judged} accuracies", text) and re.search(rf"\b{as_good}\b", text), f"{as_good} of {judged}"
+
+
+def test_stricter_counts_stand_beside_it():
+    page, text = ((ROOT / name).read_text("utf-8") for name in ("docs/papers.md", "README.md"))
+    for rule, words in (
+        ("by at most one point", "by at most one point in {}"),
+        ("not at all", "not worse at all in {}"),
+    ):
+        assert words.format(re.search(rf"\| {rule} \| (\d+) \|", page)[1]) in text
 
 
 def test_stored_cells_have_a_run():

@@ -6,12 +6,14 @@ CVM one-against-one core vector machines, MCVM the joint machine with the ridge 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+from sklearn.svm import SVC
 
 from ..core_vectors.classifier import CoreVectorSVC
 from ..core_vectors.enclosing_ball import EnclosingBall
@@ -213,6 +215,32 @@ def growing(figure: str) -> tuple[Callable, Callable, Callable]:
     return compute, measure, draw
 
 
+# ---- why the ratio of Synth 2 is above the printed one ---------------------------------------------
+
+# The paper's SVM is LIBSVM 2.8. Its core sets are small: 322 rows for Synth 2, which takes a larger epsilon here.
+PARTS: dict[str, Callable[[], Any]] = {
+    "LIBSVM": lambda: SVC(gamma=PARAMETERS["Synth 2"][0]),
+    "SVM": lambda: build("Synth 2", "SVM"),
+    "MCVM": lambda: build("Synth 2", "MCVM"),
+    "MCVM, epsilon = 0.005": lambda: build("Synth 2", "MCVM").set_params(epsilon=0.005),
+}
+PART_ROWS = ("10,000 rows", "100,000 rows")
+
+
+def part(row: str, fast: bool) -> tuple[np.ndarray, np.ndarray]:
+    n = 1000 if fast else int(row.removesuffix(" rows").replace(",", ""))
+    X, y, *_ = rows("Synth 2", fast)
+    X, _, y, _ = train_test_split(X, y, train_size=n, random_state=SEED, stratify=y)
+    return X, y
+
+
+def part_cell(row: str, column: str, fast: bool) -> dict:
+    """Support vectors, and processor seconds of one fit: both by the same fit, as LIBSVM's takes long."""
+    X, y = part(row, fast)
+    seconds, model = timed(lambda: fitted(PARTS[column](), X, y), clock=time.process_time)
+    return {"support vectors": int(np.sum(model.n_support_)), "value": seconds}
+
+
 PLACE = "Asharaf, Murty and Shevade 2007, ICML, "
 DECIDED = (
     "q, nu, epsilon and C are those of the paper's table 1, with its ridge nu n and ball test. MCVM is CoreVectorSVC, "
@@ -294,4 +322,23 @@ EXHIBITS = (
     ),
     times(2, "Training time against the number of rows, Synth 2"),
     times(3, "Training time against the number of rows, intrusion detection"),
+    Exhibit(
+        paper="core-vector",
+        name="libsvm",
+        title="Training times on parts of Synth 2 beside LIBSVM, which is the paper's SVM",
+        where=PLACE + "table 2, times of Synth 2",
+        printed={(r, c, m): (None, None) for r in PART_ROWS for c in PARTS for m in ("support vectors", "value")},
+        compute=part_cell,
+        own=("MCVM", "MCVM, epsilon = 0.005"),
+        fast_rows=PART_ROWS[:1],
+        decided=(
+            "Stratified parts of the training rows of Synth 2, one thread. The values are processor seconds of "
+            "training. LIBSVM is scikit-learn's SVC with a cache of 200 MB.",
+            "On all 1,000,000 rows MCVM takes 0.95 s and our SVM 68.28 (figure 2), a ratio of 0.0139 where 29 and "
+            "18,276 s are printed, 0.0016. Both have gained, the SVM more. Beside LIBSVM, whose time grows 62 times "
+            "from Synth 1 to Synth 2 in the paper, MCVM would be below the printed ratio: 0.0004, from the 100,000 "
+            "rows above. And its core set is larger than the paper's 322 rows: with an epsilon of 0.005 it has fewer, "
+            "and takes less than half of the time.",
+        ),
+    ),
 )

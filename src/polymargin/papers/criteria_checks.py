@@ -41,7 +41,7 @@ def until_solved(row: str, column: str, fast: bool) -> dict:
     """Tables VI and VII with two starts, each until it is solved: the default of RadiusMarginSearch."""
     by, method = column.split(", ")
     p = criteria.searched(row, by, "ellipsoidal", fast, limited=False)
-    error = criteria.error_of(row, method, p["C"], p["gamma"], criteria.halves(row, method, fast))
+    error = criteria.error_of(row, method, p["C"], p["gamma"], criteria.halves(fast))
     return {SHOWN: error, "C": p["C"], "gamma": p["gamma"]}
 
 
@@ -58,7 +58,51 @@ def penalized(row: str, column: str, fast: bool) -> dict:
         X, y, *_ = criteria.half(row, k)
         found.append(criteria.search(X, y, by, "ellipsoidal", n_starts=1, penalty=float(weight)).best_params_)
     C, gamma = (np.median([p[name] for p in found], axis=0) for name in ("C", "gamma"))
-    return {SHOWN: criteria.error_of(row, "1vs1", C, gamma, criteria.halves(row, "1vs1", fast))}
+    return {SHOWN: criteria.error_of(row, "1vs1", C, gamma, criteria.halves(fast))}
+
+
+# ---- the C of the single machine, and the widths of Segment ----------------------------------------
+
+
+SMALL = ("Iris", "Wine", "Glass", "Dermatology", "E.coli", "Zoo", "Vowel", "Vehicle")  # sets, at most 1,000 rows
+
+
+def plain_single(row: str, column: str, fast: bool) -> dict:
+    """The single machine with the C of the criterion as it stands, four times that of tables V and VII."""
+    by, kernel = column.split(", ")
+    p = criteria.chosen(row, by, kernel, fast)
+    error = criteria.error_of(row, "single", p["C"] / criteria.SINGLE, p["gamma"], criteria.halves(fast))
+    return {SHOWN: error, "C": p["C"], "gamma": p["gamma"]}
+
+
+def single_printed() -> dict[Place, Value]:
+    """The printed errors of the single machine, a column for each criterion and kernel."""
+    return {
+        (row, f"{by}, {kernel}", SHOWN): values[row, f"{by}, single", "error [%]"]
+        for kernel, values in (("spherical", TABLE_5), ("ellipsoidal", TABLE_7))
+        for row in SMALL
+        for by in ("I", "II")
+    }
+
+
+# Of Segment: where its errors of table V are found. Those of table IV are at the C and gamma that the criteria choose.
+WIDTHS = {"I, C = 1.13, gamma = 0.8": (1.13, 0.8), "II, C = 16, gamma = 0.045": (16.0, 0.045)}
+
+
+def at_width(row: str, column: str, fast: bool) -> dict:
+    """A method on Segment with one gamma; rows are points (C, gamma) here."""
+    C, gamma = WIDTHS[row]
+    return {SHOWN: criteria.error_of("Segment", column, C, gamma, criteria.halves(fast)), "C": C, "gamma": gamma}
+
+
+def widths_printed() -> dict[Place, Value]:
+    """The printed errors of Segment by the criterion of the row."""
+    values = TABLE_4 | TABLE_5
+    return {
+        (row, method, SHOWN): values["Segment", f"{row.split(',')[0]}, {method}", "error [%]"]
+        for row in WIDTHS
+        for method in METHODS
+    }
 
 
 # ---- table I: quadratic programs -----------------------------------------------------------------
@@ -123,7 +167,40 @@ EXHIBITS = (
         fast_rows=OFF[:1],
         decided=(
             "On the sets where the rule decides. The searches are those of tables 6 and 7; of the five halves, the one "
-            "whose criterion is smallest gives C and the gammas. Not judged: the rule of tables 6 and 7 is the median.",
+            "whose criterion is smallest gives C and the gammas. Not judged: the rule of tables 6 and 7 is the median. "
+            "Segment, and Dermatology's single machine, are stored from a run with 20 halves.",
+        ),
+    ),
+    Exhibit(
+        paper="criteria",
+        name="single machine",
+        title="Single machine with the C of the criterion as it stands",
+        where=PLACE + "tables V and VII, columns single",
+        printed=single_printed(),
+        compute=plain_single,
+        own=tuple(dict.fromkeys(column for _, column, _ in single_printed())),
+        fast_rows=FAST_SETS[:1],
+        decided=(
+            "In tables 5 and 7 the C of the single machine is scaled, by a quarter, to the binary problem that the "
+            "criteria bound; the paper does not say in which unit it has its C. With C as it stands 16 of the 32 cells "
+            "are nearer to the printed ones, among them the exception of table 7, Vehicle by criterion II, and 16 are "
+            "not: the unit is not settled by them. Not judged.",
+        ),
+    ),
+    Exhibit(
+        paper="criteria",
+        name="segment",
+        title="Tables IV and V on Segment at two other widths",
+        where=PLACE + "tables IV and V, Segment",
+        printed=widths_printed(),
+        compute=at_width,
+        own=METHODS,
+        fast_rows=tuple(WIDTHS)[:1],
+        decided=(
+            "The criteria choose C = 1.13 and gamma = 0.55 (I), C = 13.9 and gamma = 0.15 (II), where our errors of "
+            "one-vs-one and one-vs-all are within the printed deviations of table IV. At the points here, found by a "
+            "look at the printed errors, DAG and dense code are within those of table V by both criteria, and by II "
+            "one-vs-one and one-vs-all are far from table IV: no one point fits both tables. Not judged.",
         ),
     ),
     Exhibit(
@@ -137,9 +214,10 @@ EXHIBITS = (
         fast_rows=FAST_SETS[:1],
         decided=(
             "The default of RadiusMarginSearch: from C = 1, gamma = 1/(2d) and from four times that gamma, until the "
-            "criterion changes by less than 1e-5; the better one. Medians of five halves; the codes are those of seed "
-            "0, on 20 halves. Not judged. The criterion is smaller than in tables 6 and 7, the errors are not: on "
-            "Dermatology 18 to 76 % of the features are left without weight.",
+            "criterion changes by less than 1e-5; the better one. Medians of five halves. Stored from a run with 20 "
+            "halves for the codes, which have seed 0, the single machine and sets with over 1,000 rows. Not judged. "
+            "The criterion is smaller than in tables 6 and 7, the errors are not: on Dermatology 18 to 76 % of the "
+            "features are left without weight.",
         ),
     ),
     Exhibit(
@@ -154,7 +232,7 @@ EXHIBITS = (
         decided=(
             "With all six features our errors are below 3 %, without this one they are the printed ones: the paper's "
             "set very likely lost that column. Tables 4 to 7 have the whole set. Not judged: found by a look at the "
-            "printed errors. The first 20 halves, and the search of tables 4 to 7.",
+            "printed errors. The search of tables 4 to 7; stored from a run with the first 20 halves.",
         ),
     ),
     Exhibit(

@@ -100,9 +100,11 @@ def evaluator(
 
     def evaluate(gamma: float) -> np.ndarray:
         accuracy = np.empty((len(Cs), len(rows)))
-        # Unsolved corners of the grid are judged all the same; the kernel matrix needs no check for every fit.
+        # Unsolved corners of the grid are judged all the same, and so are corners at which another machine is advised;
+        # the kernel matrix needs no check for every fit.
         with warnings.catch_warnings(), sklearn.config_context(assume_finite=True):
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", ".*classes overlap", UserWarning)
             for c, k, model, Z in models(gamma):
                 accuracy[c, k] = 100 * np.mean(model.predict(Z) == engine.y[rows[k][1]])
         return accuracy
