@@ -55,6 +55,7 @@ test-avx512: $(VENV)/built $(VENV)/extra-test
 	$(PY) -m campaigns.emulated --bochs $(BOCHS) tests/core/test_kernel_core.py tests/core/test_scores.py \
 	  tests/training/test_kesler_solvers.py tests/training/test_linear.py tests/landmarks/test_landmarks.py tests/training/test_joint.py \
 	  tests/training/test_scatter.py -k 'not every_instruction_set and not limit and not ctrl_c and not scikit_learn' $(ARGS)
+
 test-mlflow: $(VENV)/built $(VENV)/extra-test $(VENV)/extra-mlflow
 	$(PY) -m pytest -p no:cacheprovider tests/test_citizenship.py -k mlflow $(ARGS)
 
