@@ -86,7 +86,7 @@ class WorkingSets {
       choose();
       const bool whole = static_cast<Index>(set_positions_.size()) == active_.m;
       polished_ = whole && exact_ && (violation <= eps || Policy::kPolishesAtOnce);
-      advance(polished_ ? std::min(eps, kPolishedTol) : whole ? 0.5 * eps : std::max(0.3 * eps, 0.25 * violation));
+      advance(polished_ ? std::min(eps, kPolishedTol) : whole ? 0.5 * eps : std::max(0.3 * eps, share_ * violation));
     }
     finish();
     return std::move(out_);
@@ -101,7 +101,10 @@ class WorkingSets {
   static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
-  static constexpr int kWeighed = 10;        // times that recomputed scores may call for more steps
+  // A working set is solved to this share of the violation; where that takes few steps, its kernel values and what follows
+  // cost more than steps do, so the next one goes further.
+  static constexpr double kShare = 0.25, kLeastShare = 0.1;
+  static constexpr int kWeighed = 10;  // times that recomputed scores may call for more steps
 
   // --- the start ---
 
@@ -241,6 +244,7 @@ class WorkingSets {
                                          polished_ ? out_.n_iter + Policy::kPolishing * q : Policy::kSteps * q + 1000);
     const Index steps = policy_.solve(target, budget, [&] { return stop(target); });
     out_.n_iter += steps;
+    share_ = 2 * steps < q ? std::max(0.5 * share_, kLeastShare) : kShare;
     const Index n_moved = move(at);  // none: partners under a sum constraint may have been left out
     wanted_ = n_moved > 0 && 8 * n_moved < q ? std::max(kLeast, q / 2) : kBlock;
     const std::vector<Index> free = policy_.together(active_.F.data(), active_.A.data(), steps, q);
@@ -389,6 +393,7 @@ class WorkingSets {
   double sharper_ = 1;    // multiplies the tolerance
   double stage_tol_ = 0;  // violation at which an active set is solved well enough
   std::vector<const T*> fetched_;
+  double share_ = kShare;  // of the violation, to which the next one is solved
   Index wanted_ = kBlock;  // rows of the next working set, at most
 };
 

@@ -10,7 +10,7 @@ namespace polymargin {
 namespace {
 constexpr Index kStopEvery = 1 << 24;  // scores looked at between two looks at the clock, and at most 1024 steps
 constexpr Index kGroup = 8;  // examples solved together: each pass over all of them then brings more than its own step
-constexpr int kSweeps = 6;   // over such a group
+constexpr int kSweeps = 3;   // over such a group, which seldom settles: the next example of it brings more
 constexpr double kAlike = 0.02;  // least share of its curvature that an example keeps beside its partner
 }  // namespace
 
@@ -32,7 +32,8 @@ template <class T>
 void LocalMargins<T>::resize(Index examples) {
   m = examples;
   ld = (m + kLanes - 1) / kLanes * kLanes;
-  K.resize(m * ld);
+  if (m * ld > static_cast<Index>(K.size()))
+    K.resize(m * ld);  // what is there is overwritten: no need to clear it again
   F.assign(n_ * ld, T(0));
   b.resize(m * n_);
   for (auto* v : {&u, &ridge}) v->resize(m);

@@ -20,7 +20,7 @@ class LocalMargins {
   Index solve(double eps, Index max_steps, const std::function<bool()>& stop);
 
   Index m = 0, ld = 0;           // examples, and the same padded to kLanes
-  std::vector<T> K;              // m x ld
+  std::vector<T> K;              // m x ld, and what a larger set has left
   std::vector<T> F;              // classes x ld
   std::vector<double> b;         // m x classes
   std::vector<double> u, ridge;  // per example

@@ -19,7 +19,8 @@ constexpr Index kSpare = 2;     // steps per row, at most, before free variables
 constexpr double kFaceShare = 2,
                  kQuick = 2e9;         // a factor may cost so much more than the steps since the last one, or this
 constexpr double kMostWork = 2e10;     // multiply-adds of one face,
-constexpr double kFirstWork = 3e6;     // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kFirstWork = 1e6;     // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kFirstShare = 0.3;    // of the work of the steps before it: they come in longer vectors
 constexpr double kNarrowError = 1e-5;  // of a score in float32, a hundred roundings, relative to its largest terms
 constexpr Index kLeastSteps = 8;       // fewer of them show that float32 sees nothing to do where there is something
 constexpr double kStep = 10000;  // of a step in vectors, besides two passes over the scores; others cost twice as much
@@ -319,7 +320,8 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
   }
   if (splits_) return split(std::min(target, kInside * settings_.tol), b, stop);
   qp_.load(set_, std::move(rows), scores_, b);
-  const double eps = std::min(target, settings_.tol), most = first_ ? std::max(work_, kFirstWork) : kMostWork;
+  const double eps = std::min(target, settings_.tol),
+               most = first_ ? std::max(kFirstShare * work_, kFirstWork) : kMostWork;
   face_steps_ = 0, lost_ = false;
   bool solved = face(eps, most, stop);
   // Scores that sum to zero do not see a common shift, so there steps are many all the same.

@@ -18,6 +18,7 @@ from ..training.runs import in_precision, value_type
 
 FLOAT64_COLUMN = 512  # rows whose kernel values are float64 in any case
 Start = tuple[sp.csr_array, np.ndarray]
+Out = dict[str, Any]
 
 
 def solve_columns(
@@ -47,11 +48,9 @@ def solve_rows(
 ) -> dict[str, Any]:
     """The same, row by row; the columns of ``start`` are the rows of the examples."""
     upper, ridge = bounds(form, strength)
-    order, begin = e.order, None
-    if start is not None:
-        b = start[0][:, order]
-        b.sort_indices()
-        begin = (b.indptr.astype(np.int64), b.indices.astype(np.int64), b.data, start[1])
+    order, n_columns = e.order, len(code) if code.dtype == np.int64 else code.shape[1]
+    begin = None if start is None else (start[0][:, order], start[1])
+    values = value_type(e, strength, limits.tol, FLOAT64_COLUMN)
 
     def stop(n_iter: int, violation: float, dual: float, seconds: float) -> bool:
         event = {"n_iter": n_iter, "violation": violation, "dual": dual, "seconds": seconds}
@@ -61,36 +60,67 @@ def solve_rows(
             raise error
         return ended
 
-    def attempt(dtype: str, begin: Any) -> dict[str, Any]:
+    def attempt(dtype: str, task: tuple[np.ndarray, Start | None]) -> Out:
+        which, begin = task
         core = _core.CodeSolver(
             kernels.as_data(e.X), e.kernel, e.sorted_rows, e.segments, dtype, float(limits.memory), limits.threads
         )
         out = core.solve(
-            np.ascontiguousarray(code), upper[order], ridge[order], begin, limits.tol, limits.max_iter, limits.left(),
+            np.ascontiguousarray(code[which] if code.dtype == np.int64 else code[:, which]), upper[order],
+            ridge[order], arrays(begin, which), limits.tol, limits.max_iter, limits.left(),
             None if limits.progress is None else stop,
         )  # fmt: skip
-        return out | {"evaluations": core.evaluations}
+        return out | {"evaluations": core.evaluations, "which": which}
 
-    def point(
-        out: dict[str, Any],
-    ) -> tuple | None:  # with a ridge, Newton's method from the start is quicker than steps
-        ended = out["indptr"], out["indices"], out["values"], out["bias"]
-        return begin if form.ridge and out["status"] == "solved" else ended
+    def norms(out: Out) -> np.ndarray:
+        return np.sqrt(matrix(out | {"values": out["values"] ** 2}, len(e)).sum(axis=1))
 
-    def norm(out: dict[str, Any]) -> float:
-        squares = sp.csr_array((out["values"] ** 2, out["indices"], out["indptr"]), shape=(len(out["bias"]), len(e)))
-        return float(np.sqrt(squares.sum(axis=1).max(initial=0.0)))
+    def point(out: Out) -> tuple[np.ndarray, Start | None]:
+        if out["status"] != "solved":
+            return out["which"], (matrix(out, len(e)), out["bias"])
+        # With a ridge, Newton's method from the start is quicker than steps.
+        hidden = np.flatnonzero(values.error * norms(out) > 1)
+        return hidden, begin if form.ridge else (matrix(out, len(e)), out["bias"])
 
-    out = in_precision(attempt, value_type(e, strength, limits.tol, FLOAT64_COLUMN), begin, point, norm)
+    task = (np.arange(n_columns), begin)
+    out = in_precision(attempt, values, task, point, lambda out: float(norms(out).max(initial=0.0)))
     if "first" in out:
-        first = out.pop("first")
-        n_iter = first["n_iter"] + out["n_iter"]
-        if out["dual"].sum() < first["dual"].sum():  # a limit left it no time
-            out |= {name: first[name] for name in first if name not in ("status", "signalled", "evaluations")}
-        out["n_iter"] = n_iter
-    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(len(out["bias"]), len(e)))
+        out = joined(out.pop("first"), out, len(e))
+    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(n_columns, len(e)))
     back.sort_indices()
     return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}
+
+
+def matrix(out: Out, n: int) -> sp.csr_array:
+    """The coefficients that the core has found, a row per column of the code."""
+    return sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), n))
+
+
+def arrays(begin: Start | None, which: np.ndarray) -> tuple | None:
+    """A start of these columns, as the core takes it."""
+    if begin is None:
+        return None
+    b = begin[0][which]
+    b.sort_indices()
+    return b.indptr.astype(np.int64), b.indices.astype(np.int64), b.data, begin[1][which]
+
+
+def joined(first: Out, later: Out, n: int) -> Out:
+    """What was found `first`, with those columns of it that were solved once more as they were `later`."""
+    which = later["which"]
+    out = first | {name: later[name] for name in ("status", "signalled")}
+    out |= {name: first[name] + later[name] for name in ("n_iter", "evaluations")}
+    # A limit may have left it no time. Where it is solved, float32 values may have promised more than there is.
+    if later["status"] != "solved" and later["dual"].sum() < first["dual"][which].sum():
+        return out
+    for name in ("bias", "dual", "primal"):
+        out[name] = first[name].copy()
+        out[name][which] = later[name]
+    others = np.setdiff1d(first["which"], which)
+    B = sp.vstack([matrix(first, n)[others], matrix(later, n)], format="csr")[np.argsort(np.r_[others, which])]
+    violation = later["violation"] if len(others) == 0 else max(first["violation"], later["violation"])
+    out |= {"indptr": B.indptr, "indices": B.indices, "values": B.data}
+    return out | {"violation": violation, "not_begun": later["not_begun"]}
 
 
 def signs(code: np.ndarray, n_classes: int) -> np.ndarray:
