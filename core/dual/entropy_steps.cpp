@@ -11,6 +11,7 @@ namespace {
 
 constexpr Index kStopEvery = 4096;  // steps between two looks at the clock
 constexpr double kRoot = 1e-9;      // a value far from that of a root
+constexpr double kVanishes = 1e-280;
 
 double sigmoid(double t) { return t >= 0 ? 1 / (1 + std::exp(-t)) : std::exp(t) / (1 + std::exp(t)); }
 // log(a / c), where a quotient of tiny numbers may be 0 or infinite.
@@ -66,6 +67,15 @@ double newton_one(const EntropyQp<T>& qp, Index i) {
   });
 }
 
+// log x and log y of the numbers whose difference is that of exp(a) and exp(b), and whose product is exp(product). The smaller one
+// solves a quadratic equation in which nothing cancels.
+std::pair<double, double> with_product(double a, double b, double product) {
+  const double difference = std::max(a, b) + std::log1p(-std::exp(-std::abs(a - b)));
+  const double root = 0.5 * log_add(2 * difference, product + std::log(4.0));
+  const double smaller = product + std::log(2.0) - log_add(difference, root);
+  return a < b ? std::pair{smaller, product - smaller} : std::pair{product - smaller, smaller};
+}
+
 // The same along a_v + a_w = const, in the logit t of v. With c = u - a computed from the logit as well, a step keeps its digits
 // near either bound; the variable that ends closer to one is the one to be solved for. Returns whether they have moved.
 template <class T>
@@ -77,15 +87,21 @@ bool newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
     auto step = [&](double t) { return t < 0 ? uv * sigmoid(t) - av : cv - uv * sigmoid(-t); };
     const double reach = 100 + std::abs(G) + quad * std::min(uv, uw) + std::abs(qp.t[v]) + std::abs(qp.t[w]);
     double t = 0, tw = 0;
-    if (std::max(av, aw) < 1e-280) {  // both vanish: only the logarithm of their sum is left to be kept
+    bool emptied = false;
+    if (std::max(av, cw) < kVanishes) {  // v is empty and w is full: a_v - c_w is kept, and G + t_v = t_w
+      const auto [a, c] = with_product(std::log(uv) + qp.t[v], std::log(uw) - qp.t[w], std::log(uv) + std::log(uw) - G);
+      t = a - std::log(uv), tw = std::log(uw) - c;
+      emptied = std::max(a, c) < std::log(kVanishes);  // else the step is one that numbers can hold
+    }
+    if (!emptied && std::max(av, aw) < kVanishes) {  // both vanish: only the logarithm of their sum is left to be kept
       const double log_sum = log_add(std::log(uv) + qp.t[v], std::log(uw) + qp.t[w]);
       tw = log_sum - log_add(std::log(uv) - G, std::log(uw));
       t = tw - G;
-    } else if (std::max(cv, cw) < 1e-280) {
+    } else if (!emptied && std::max(cv, cw) < kVanishes) {
       const double log_sum = log_add(std::log(uv) - qp.t[v], std::log(uw) - qp.t[w]);
       tw = log_add(std::log(uv) + G, std::log(uw)) - log_sum;
       t = tw - G;
-    } else {
+    } else if (!emptied) {
       t = increasing_root(-reach, reach, qp.t[v], [&](double x) {
         const double s = step(x), a = aw - s, c = cw + s;
         if (a <= 0) return std::pair{1e300, 1.0};
