@@ -223,7 +223,7 @@ def test_no_margin():
 
 @pytest.mark.parametrize("draw", [0, 20, 145, 227])
 def test_logits_beyond_all_numbers(draw, seed):
-    """Kernel values of 1e11 part the logits of a pair so far that the quotient of both shares is none, nor one share."""
+    """Kernel values of 1e11 part the logits of a pair so far that no number holds one share or their quotient."""
     X, y = blobs([21, 21, 21, 21], 26, seed=seed + draw)
     est = JointSVC("scatter", loss="logistic", nu=0.3, kernel="poly", gamma=8e-4, coef0=0.0).fit(X * 20 + 500, y)
     assert est.status_ == "solved" and np.all(np.isfinite(est.dual_coef_.data))
