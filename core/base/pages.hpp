@@ -33,7 +33,7 @@ template <class T>
 Pages<T> pages(std::size_t n, bool huge = false) {
   const std::size_t bytes = n * sizeof(T);
 #ifdef POLYMARGIN_MMAP
-  constexpr std::size_t kSmall = 1 << 22;  // fresh pages cost more than the values of such an array
+  constexpr std::size_t kSmall = 1 << 21;  // fresh pages cost more than the values of such an array
   if (bytes >= kSmall) {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();

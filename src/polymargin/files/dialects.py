@@ -149,9 +149,11 @@ class _Parts(NamedTuple):
 
 
 def _part(cell: str) -> _Parts | None:
+    if len(cell) > LENGTH:  # the pattern takes the square of the length
+        return None
     text = cell.translate(SPACES).strip()
     found = NUMBER.fullmatch(re.sub(r"(?<!\d) | (?!\d)", "", text))
-    if found is None or len(cell) > LENGTH or (found["open"] is None) != (found["close"] is None):
+    if found is None or (found["open"] is None) != (found["close"] is None):
         return None
     negative = found["open"] is not None or "-" in (found["sign"], found["inner"])
     return _Parts(negative, found["digits"], found["power"] or "", found["percent"] is not None)
