@@ -29,7 +29,11 @@ PROJECT = Path(__file__).resolve().parents[1]
 WATCHED = """
 import os, sys, time
 opened, chosen = set(), []
-sys.modules |= dict.fromkeys(("pandas", "polars", "pyarrow", "matplotlib"))
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pandas", "polars", "pyarrow", "matplotlib"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
 def hook(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes)):
         opened.add(os.path.abspath(os.fsdecode(arguments[0])))

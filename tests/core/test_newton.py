@@ -55,12 +55,6 @@ def assert_same_as_working_sets(build, X, y, tol=1e-5, **fit):
     return newton
 
 
-@pytest.mark.parametrize("build, dtype", [(pairs, np.float32), (scatter, np.float64)])
-def test_equals_working_sets(overlapping, build, dtype):
-    X, y = overlapping
-    assert_same_as_working_sets(build, X.astype(dtype), y)
-
-
 @pytest.mark.parametrize("build, C", [(pairs, 0.01), (scatter, 1.0)])
 def test_any_C(overlapping, build, C):
     assert_same_as_working_sets(lambda **options: build(C, **options), *overlapping)
