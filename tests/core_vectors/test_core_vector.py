@@ -267,6 +267,17 @@ def test_unit_length(growing, seed):
     assert a.dual_objective_ == pytest.approx(b.dual_objective_, rel=1e-6)
 
 
+@pytest.mark.parametrize("scheme", ["joint", "pairwise"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_nothing_is_claimed_where_rounding_hides_it(scheme, normalize, rng):
+    """Rows that are all alike, with kernel values of 1e24: a value is a difference of sums of them."""
+    X = rng.uniform(1, 2, size=(60, 1)) if normalize else np.ones((60, 1))
+    model = CoreVectorSVC(C=1e5, kernel="poly", gamma=1e8, coef0=1.0, scheme=scheme, normalize=normalize)
+    with pytest.warns(ConvergenceWarning, match="rounding"):
+        model.fit(X, rng.permutation(np.arange(60) % 2))
+    assert model.status_ == "stalled" and model.duality_gap_ == np.inf
+
+
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_kernels_without_constant_length(growing, kernel, seed):
     X, y = blobs([40, 40, 40], 4, seed=seed)

@@ -21,7 +21,7 @@ from ..training.problem import Coefficients
 from ..training.prototypes import PrototypeClassifier
 from .growth import Growth
 from .pairs import PairFits
-from .search import Form, Rows
+from .search import Form, Model, Rows
 
 # <y, y'> of the label vectors for T classes: equal and different classes.
 CODES = {
@@ -127,9 +127,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         y = core.y[order]
         found = Coefficients(alpha=alpha, intercept=self._intercepts(y, alpha))
         self._set_prototypes(None if given else core.X[order], np.arange(len(order)), y, found)
-        if not given and not self.normalize:
-            record = kernels.Kernel.of(self).record()
-            claim_less(self, core_error(core.X[order], record, alpha, abs(self.primal_objective_)))
+        self._claim_less([(model, primal, rho)])
         self.support_ = core.index[order] if numbers is None else numbers[core.index[order]]
         self.core_indices_, self.n_seen_ = self.support_, self.shape_fit_[0]
         self.n_support_ = np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=len(self.classes_)).astype(np.int32)
@@ -153,8 +151,17 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         self.n_kernel_evals_ = int(sum(fit.evaluations for fit in found.fits))
         used, coefficients = found.coefficients(self.intercept == "regularized")
         self._set_prototypes(e.X, e.rows[used], e.y[used], coefficients)
+        self._claim_less(found.cores)
         self.core_indices_ = self.support_
         self.n_support_ = np.bincount(e.y[used], minlength=len(self.classes_)).astype(np.int32)
+
+    def _claim_less(self, cores: list[tuple[Model, float, float]]) -> None:
+        """Withdraw what is claimed of models whose values rounding hides."""
+        if self.kernel == "precomputed":
+            return
+        record = kernels.Kernel.of(self).record()
+        for model, primal, _ in cores:
+            claim_less(self, core_error(model.rows.X, record, model.alpha, abs(primal)))
 
     def _intercepts(self, y: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         if self.intercept == "none":
