@@ -99,3 +99,22 @@ def test_random_optimum(seed, loss, form, intercept, data):
     assert est.dual_objective_ == pytest.approx(best.value, rel=1e-6)
     est.set_params(tol=1e-3, max_iter=data.draw(st.sampled_from([1, 3, 10, 30, 100])))
     check_figures(est.fit(X, y, sample_weight=w), p, best, X, y, w)
+
+
+def test_an_uneven_jump():
+    """A draw whose rho(lam) jumps from -0.006 to 0.24, along whose lower side secants creep."""
+    X = np.array(
+        [
+            [-1.42690108, 1.26579511, -2.02776457, -2.85009048], [-0.74566729, 0.73154116, -0.46022297, 0.47557479],
+            [1.66043552, -3.15635789, 0.11656962, -3.13546761], [2.35689294, -3.99033456, -1.40579649, 2.21518307],
+            [-0.19228785, 0.29478072, -1.5204253, -3.67896597], [1.22674847, -0.62000707, 0.66192785, -2.86931924],
+            [3.04920871, 0.40463116, -0.28878476, 0.86913129], [0.14719709, 0.45045239, 0.08368439, 2.54679226],
+            [-0.28089218, -0.50824057, -0.24061134, -1.01750264],
+        ]
+    )  # fmt: skip
+    y = np.array([0, 2, 1, 1, 0, 1, 2, 2, 0])
+    w = np.array([1.248053, 1.841422, 2.605892, 1.762781, 1.611355, 0.316463, 1.218195, 1.120862, 1.245861])
+    priors = np.array([0.4064869, 0.31129145, 0.28222165])
+    est = JointSVC("scatter", kernel="linear", intercept="exact", priors=priors, C=0.3, tol=1e-8)
+    assert_honest(est.fit(X, y, sample_weight=w), X, y, w)
+    assert est.status_ == "solved" and est.duality_gap_ < 1e-8

@@ -15,7 +15,8 @@ from .certificates import EPS
 from .runs import Out, Run
 from .starting_points import start, start_with_sums
 
-MAX_ROOT_STEPS = 60
+MAX_ROOT_STEPS = 80
+SLOW = 4  # steps of a search for a root after which it is one for a jump
 FINEST_ROOT = 1e-14  # of the class sums lam, relative
 
 
@@ -89,13 +90,18 @@ def scaled(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray) -> Out:
 
 @dataclass
 class Bracket:
-    """A root of an increasing function by secants between a point on either side of it (Illinois)."""
+    """A root of an increasing function by secants between a point on either side of it (Illinois).
+
+    Over a jump of it secants creep along the lower side: where they do not halve the distance, it is halved.
+    """
 
     most: float
     low: tuple[float, float] | None = None  # (lam, rho)
     high: tuple[float, float] | None = None
     side: int = 0  # of the last point
     stride: float = 0.01
+    width: float = np.inf  # to be halved
+    slow: int = 0  # steps that have not
 
     def next(self, lam: float, rho: float) -> float | None:
         """Where to look after a value; None where nothing is left between the two points."""
@@ -109,7 +115,12 @@ class Bracket:
             self.high = halved(self.high) if stays == side else self.high
         if self.low and self.high:
             (a, f), (b, g) = self.low, self.high
-            return (a * g - b * f) / (g - f) if b - a > FINEST_ROOT * b else None
+            if b - a <= FINEST_ROOT * b:
+                return None
+            if self.slow < SLOW:
+                halved_it = b - a <= 0.5 * self.width
+                self.width, self.slow = (b - a, 0) if halved_it else (self.width, self.slow + 1)
+            return (a * g - b * f) / (g - f) if self.slow < SLOW else 0.5 * (a + b)
         step, self.stride = self.stride, min(2 * self.stride, 0.5)
         return min(lam * (1 - side * step), self.most)
 
