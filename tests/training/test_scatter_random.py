@@ -118,3 +118,16 @@ def test_an_uneven_jump():
     est = JointSVC("scatter", kernel="linear", intercept="exact", priors=priors, C=0.3, tol=1e-8)
     assert_honest(est.fit(X, y, sample_weight=w), X, y, w)
     assert est.status_ == "solved" and est.duality_gap_ < 1e-8
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("max_iter", [3, 10])
+def test_stopped_before_there_is_a_margin(max_iter):
+    """Draws where rho is still negative: the variables get a scale of their own, and so does the violation."""
+    X = np.array([-1.0, 0, 4, -3, 0, -8, -4, 0, 2, -5, 5])[:, None]
+    y = np.array([0, 1, 1, 2, 0, 0, 1, 2, 1, 1, 2])
+    w = np.array([2.4995523, 0.93339826, 1.4019972, 2.71946261, 1.04181083, 2.67921771, 1.88741803, 2.10779556,
+                  0.32789515, 0.13238672, 1.86680504])  # fmt: skip
+    kernel = dict(kernel="poly", gamma=0.5, degree=2, coef0=1.0)
+    est = JointSVC("scatter", loss="squared_hinge", intercept="exact", C=100.0, max_iter=max_iter, **kernel)
+    assert_honest(est.fit(X, y, sample_weight=w), X, y, w)

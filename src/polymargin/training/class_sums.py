@@ -82,6 +82,7 @@ def scaled(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray) -> Out:
         if square < -error:
             return out | {"alpha": np.full_like(out["alpha"], np.inf), "status": "endless"}
         scale = total / square if square > error else 0.0
+        out["violation"] = scale * out["violation"] + abs(1 - scale * out["rho"])  # within classes, and of their mean
     alpha, s = out["alpha"] * scale, (out["gradient"] - q.ridge * out["alpha"]) * scale
     b = out["b"] * scale
     primal, dual = objectives(q, alpha, s, b)
