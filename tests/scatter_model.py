@@ -104,19 +104,26 @@ def assert_honest(est, X, y, weights=None, optimum=None, slack=1e-8):
     assert_violation(est, p, alpha, b, rho)
 
 
+def logit_rounding(p, alpha, rho):
+    """The solver knows the logits ln(a / (u - a)); alpha has them to half an eps of u over u - a.
+
+    In the nu form u = w T / (nu sum w) itself has three roundings, which need not be those of the oracle.
+    """
+    seen, _ = p.up_low(alpha)
+    roundings = 1 if rho is None else 4
+    return np.max(roundings * np.finfo(float).eps * p.u[seen] / (p.u - alpha)[seen], initial=0)
+
+
 def assert_violation(est, p, alpha, b, rho):
     """kkt_violation_ is not smaller than the model's residual and not larger than the spread of the gradients."""
     unit = 1.0 if rho is None or p.loss == "logistic" or rho <= 0 else rho  # a fit stopped early may have no margin yet
     residual = p.residual(alpha, b, rho) / unit
     rounding, hidden = 1e-9, False
     if p.loss == "logistic":
-        # The solver knows the logits ln(a / (u - a)); alpha has them to half an eps of u over u - a, and not at all
-        # next to u or where it is too small for a float. The oracle's sets leave such rows out, the solver need not.
-        # In the nu form u = w T / (nu sum w) itself has three roundings, which need not be those of the oracle.
-        seen, _ = p.up_low(alpha)
-        roundings = 1 if rho is None else 4
-        rounding += np.max(roundings * np.finfo(float).eps * p.u[seen] / (p.u - alpha)[seen], initial=0)
-        hidden = not seen[p.on].all()
+        # Next to u, or where alpha is too small for a float, there is no logit. The oracle's sets leave such rows out,
+        # the solver need not.
+        rounding += logit_rounding(p, alpha, rho)
+        hidden = not p.up_low(alpha)[0][p.on].all()
     assert est.kkt_violation_ >= residual - rounding
     if p.exact or rho is not None:
         most = 2 if p.exact and rho is None else 1  # two errors are added there: within the classes, and of their mean

@@ -9,7 +9,7 @@ from data_sets import blobs
 from hypothesis import Phase, assume, event, given, reject, settings
 from hypothesis import strategies as st
 from oracles import Unproven
-from scatter_model import alphas, assert_honest, centered, problem
+from scatter_model import alphas, assert_honest, centered, logit_rounding, problem, rho_of
 
 from polymargin import JointSVC
 
@@ -94,7 +94,9 @@ def test_random_optimum(seed, loss, form, intercept, data):
     p, best = solve_both(est, X, y, w)
     event(f"{p.T} classes")
     check_figures(est.fit(X, y, sample_weight=w), p, best, X, y, w)
-    assert est.status_ == "solved"
+    # Steps end where the logit of a nearly full variable is not known to tol.
+    rounding = logit_rounding(p, alphas(est, y), rho_of(est)) if loss == "logistic" else 0.0
+    assert est.status_ == "solved" or est.kkt_violation_ <= rounding
     assert est.primal_objective_ == pytest.approx(best.value, rel=1e-6)
     assert est.dual_objective_ == pytest.approx(best.value, rel=1e-6)
     est.set_params(tol=1e-3, max_iter=data.draw(st.sampled_from([1, 3, 10, 30, 100])))
