@@ -75,7 +75,7 @@ mount -t tmpfs tmp /tmp
 mount -t sysfs sys /sys
 exec >/dev/ttyS0 2>&1 </dev/null
 cd {project}
-{python} /watched.py /tmp/opened.txt /tmp/chosen.txt inf {options} @/chosen.txt
+{python} /watched.py /opened.txt /passed.txt inf {options} @/chosen.txt
 echo ENDS WITH $?
 echo o >/proc/sysrq-trigger
 sleep 9

@@ -19,6 +19,7 @@ from ..training.runs import in_precision, value_type
 FLOAT64_COLUMN = 512  # rows whose kernel values are float64 in any case
 Start = tuple[sp.csr_array, np.ndarray]
 Out = dict[str, Any]
+Which = slice | np.ndarray  # columns of a code; of millions all are a slice, which copies nothing
 
 
 def solve_columns(
@@ -60,7 +61,7 @@ def solve_rows(
             raise error
         return ended
 
-    def attempt(dtype: str, task: tuple[np.ndarray, Start | None]) -> Out:
+    def attempt(dtype: str, task: tuple[Which, Start | None]) -> Out:
         which, begin = task
         core = _core.CodeSolver(
             kernels.as_data(e.X), e.kernel, e.sorted_rows, e.segments, dtype, float(limits.memory), limits.threads
@@ -75,15 +76,14 @@ def solve_rows(
     def norms(out: Out) -> np.ndarray:
         return np.sqrt(matrix(out | {"values": out["values"] ** 2}, len(e)).sum(axis=1))
 
-    def point(out: Out) -> tuple[np.ndarray, Start | None]:
+    def point(out: Out) -> tuple[Which, Start | None]:
         if out["status"] != "solved":
             return out["which"], (matrix(out, len(e)), out["bias"])
         # With a ridge, Newton's method from the start is quicker than steps.
         hidden = np.flatnonzero(values.error * norms(out) > 1)
         return hidden, begin if form.ridge else (matrix(out, len(e)), out["bias"])
 
-    task = (np.arange(n_columns), begin)
-    out = in_precision(attempt, values, task, point, lambda out: float(norms(out).max(initial=0.0)))
+    out = in_precision(attempt, values, (slice(None), begin), point, lambda out: float(norms(out).max(initial=0.0)))
     if "first" in out:
         out = joined(out.pop("first"), out, len(e))
     back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(n_columns, len(e)))
@@ -96,7 +96,7 @@ def matrix(out: Out, n: int) -> sp.csr_array:
     return sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), n))
 
 
-def arrays(begin: Start | None, which: np.ndarray) -> tuple | None:
+def arrays(begin: Start | None, which: Which) -> tuple | None:
     """A start of these columns, as the core takes it."""
     if begin is None:
         return None
@@ -116,8 +116,9 @@ def joined(first: Out, later: Out, n: int) -> Out:
     for name in ("bias", "dual", "primal"):
         out[name] = first[name].copy()
         out[name][which] = later[name]
-    others = np.setdiff1d(first["which"], which)
-    B = sp.vstack([matrix(first, n)[others], matrix(later, n)], format="csr")[np.argsort(np.r_[others, which])]
+    again = np.arange(len(first["bias"]))[which]
+    others = np.setdiff1d(np.arange(len(first["bias"])), again)
+    B = sp.vstack([matrix(first, n)[others], matrix(later, n)], format="csr")[np.argsort(np.r_[others, again])]
     violation = later["violation"] if len(others) == 0 else max(first["violation"], later["violation"])
     out |= {"indptr": B.indptr, "indices": B.indices, "values": B.data}
     return out | {"violation": violation, "not_begun": later["not_begun"]}
