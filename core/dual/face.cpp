@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "dual/dense_qp.hpp"
@@ -17,8 +18,9 @@ constexpr int kRepairs = 3;          // of a factor that has lost its accuracy
 constexpr double kSumError = 1e-12;  // of a group, relative to its variables
 constexpr Index kMostGroups = 64;
 constexpr double kAboveRounding = 20,
-                 kCoarsest = 1;  // violations that are told from a residual, and the largest of them
-constexpr double kAnew = 0.1;    // work of a new factor, relative to its size cubed
+                 kCoarsest = 1;      // violations that are told from a residual, and the largest of them
+constexpr double kLeastLift = 0.01;  // of the way that gradients rise along: so little of it is none
+constexpr double kAnew = 0.1;        // work of a new factor, relative to its size cubed
 constexpr std::size_t kBlock = 16,
                       kTogether = 32,  // come into the factor at once
     kShare = 8,                        // variables set free together: at least, and as a share of the free ones
@@ -129,49 +131,82 @@ void Face::solve_groups() {
 }
 
 // A step along d_, to its end (true) or along the bounds that it meets: a variable stays where it meets one, the others go on
-// as long as the objective falls, and all that stayed leave the factor together. With groups it ends at the first bound,
-// as the sums hold only while all go on; with ties, at a base that has nothing left to give. The gradient of the free
+// as long as the objective falls, and all that stayed leave the factor together. With several groups it ends at the first
+// bound, as the sums hold only while all go on; with ties, at a base that has nothing left to give. The gradient of the free
 // variables follows: H d = -g + A lambda - jitter d, where ties count it from their bases.
 bool Face::advance() {
   const Index f = factor_.size();
   FaceProgram& q = *qp_;
-  std::vector<std::pair<double, Index>> stops;
-  rate_.resize(f), column_.resize(f);
+  rate_.resize(f), column_.resize(f), lift_.clear();
   for (Index k = 0; k < f; ++k) {
     const Index i = free_[k];
-    const double room = d_[k] > 0 ? q.high[i] - q.z[i] : q.z[i] - q.low[i];
-    if (room < std::abs(d_[k])) stops.push_back({room / std::abs(d_[k]), k});
     rate_[k] = (q.n_groups() ? lambda_[q.group_of[i]] : origin(i)) - q.gradient[i] - factor_.jitter() * d_[k];
     if (q.tied()) taken_[q.tie_of[i]] += d_[k];
   }
-  std::sort(stops.begin(), stops.end());
   std::vector<Index> met;
   Index spent = -1;
   double done = 0;
-  for (std::size_t next = 0;; ++next) {
-    const double end = (next < stops.size() ? stops[next].first : 1) - done,
-                 step = next ? std::min(end, lowest()) : end;
+  for (bool goes_on = true; goes_on;) {
+    const auto [end, k] = next_bound(1 - done);
+    const double step = met.empty() ? end : std::min(end, lowest());
     done += go(step, spent);
-    if (spent >= 0 || next == stops.size() || step < end) break;
-    const Index k = stops[next].second, i = free_[k];
+    if (spent >= 0 || k < 0 || step < end) break;
     met.push_back(k);
-    q.z[i] = d_[k] > 0 ? q.high[i] : q.low[i];
-    if (q.n_groups()) break;
-    q.values(i, free_, column_.data());
-    steps<double>().axpy(-d_[k], column_.data(), rate_.data(), f);
-    if (q.tied()) taken_[q.tie_of[i]] -= d_[k];
-    d_[k] = 0;
+    q.z[free_[k]] = d_[k] > 0 ? q.high[free_[k]] : q.low[free_[k]];
+    goes_on = bend(k);
   }
   std::fill(taken_.begin(), taken_.end(), 0.0);
   for (double& x : excess_) x *= 1 - done;
-  const bool bent = !met.empty() && !q.n_groups(), whole = met.empty() && spent < 0;
-  if (bent)
+  const bool whole = met.empty() && spent < 0;
+  if (!met.empty() && q.n_groups() < 2)
     see_slopes();
   else
     steps<double>().axpy(-done, lifted_.data(), y_.data(), f);
   set_fixed(std::move(met));
   if (spent >= 0) new_base(spent);
   return whole;
+}
+
+// How far along d_ the first bound is, if it is not beyond `most`, and whose; else `most` and nobody's.
+std::pair<double, Index> Face::next_bound(double most) const {
+  std::pair<double, Index> first{most, -1};
+  for (Index k = 0; k < factor_.size(); ++k) {
+    const Index i = free_[k];
+    const double room = d_[k] > 0 ? qp_->high[i] - qp_->z[i] : qp_->z[i] - qp_->low[i];
+    if (room < first.first * std::abs(d_[k])) first = {room / std::abs(d_[k]), k};
+  }
+  return first;
+}
+
+// From here on d_ leaves out variable k. What it would have added to the sum of a group is shared out along the way on which
+// all gradients rise alike, u = H^-1 A without those that have met their bounds. False where that is no way.
+bool Face::bend(Index k) {
+  const Index f = factor_.size(), groups = qp_->n_groups();
+  if (groups > 1) return false;
+  const Steps<double>& pass = steps<double>();
+  const double d = std::exchange(d_[k], 0.0);
+  qp_->values(free_[k], free_, column_.data());
+  pass.axpy(-d, column_.data(), rate_.data(), f);
+  if (qp_->tied()) taken_[qp_->tie_of[free_[k]]] -= d;
+  if (groups == 0) return true;
+  if (lift_.empty()) begin_lift();
+  const double u = std::exchange(lift_[k], 0.0);
+  pass.axpy(-u, column_.data(), lift_rate_.data(), f);
+  const double sum = std::accumulate(lift_.begin(), lift_.end(), 0.0);
+  if (!(sum > kLeastLift * lift_sum_)) return false;
+  pass.axpy(d / sum, lift_.data(), d_.data(), f);
+  pass.axpy(d / sum, lift_rate_.data(), rate_.data(), f);
+  return true;
+}
+
+void Face::begin_lift() {
+  const Index f = factor_.size();
+  lift_.resize(f), lift_rate_.resize(f);
+  for (Index k = 0; k < f; ++k) lift_[k] = factor_.groups(k)[0];
+  factor_.backward(lift_.data());
+  for (Index k = 0; k < f; ++k) lift_rate_[k] = 1 - factor_.jitter() * lift_[k];
+  lift_sum_ = std::accumulate(lift_.begin(), lift_.end(), 0.0);
+  work_ += 0.5 * double(f) * double(f);
 }
 
 // How far along d_ the objective falls.

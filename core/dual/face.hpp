@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "dual/face_program.hpp"
@@ -56,6 +57,9 @@ class Face {
   void direction();
   void solve_groups();
   bool advance();
+  std::pair<double, Index> next_bound(double most) const;
+  bool bend(Index k);
+  void begin_lift();
   double lowest() const;
   double go(double step, Index& spent);
   void new_base(Index tie);
@@ -73,7 +77,9 @@ class Face {
   std::vector<double> y_,
       lifted_;  // L^-1 of minus the slopes of the free variables, and the same with the groups' part
   std::vector<double> d_, lambda_, rows_, small_;
-  std::vector<double> rate_, column_;  // change of the free variables' gradient along d_, and a column of H
+  std::vector<double> rate_, column_;     // change of the free variables' gradient along d_, and a column of H
+  std::vector<double> lift_, lift_rate_;  // a way on which the gradients in the group rise alike, and its own rate_
+  double lift_sum_ = 0;                   // what it adds to the sum
   std::vector<Index> groups_;
   std::vector<double> taken_;            // by a whole step from the base of each tie
   std::vector<double> old_z_, old_g_;    // the last point whose gradient is known for all variables
