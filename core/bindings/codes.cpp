@@ -17,12 +17,16 @@ namespace {
 using CodeMatrix = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Pairs = nb::ndarray<const Index, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
-// A code is an int8 matrix with a row per class, or an int64 array of pairs of classes, (first, second) for (1, -1).
+// A code is an int8 matrix with a row per class, an int64 array of pairs of classes, (first, second) for (1, -1), or
+// "all pairs".
 void set_columns(nb::handle code, CodeProblem& p) {
   CodeMatrix matrix;
   Pairs pairs;
   p.offsets = {0};
-  if (nb::try_cast(code, matrix, false)) {
+  p.all_pairs = nb::isinstance<nb::str>(code) && nb::cast<std::string>(code) == "all pairs";
+  if (p.all_pairs) {
+    if (p.classes() < 2) refuse("pairs need two classes");
+  } else if (nb::try_cast(code, matrix, false)) {
     const Index columns = static_cast<Index>(matrix.shape(1));
     if (static_cast<Index>(matrix.shape(0)) != p.classes() || columns == 0)
       refuse("code must have a row per class and at least one column");
@@ -45,7 +49,7 @@ void set_columns(nb::handle code, CodeProblem& p) {
       p.offsets.push_back(static_cast<Index>(p.entries.size()));
     }
   } else {
-    refuse("code must be an int8 matrix of -1, 0 and 1 or an int64 array of pairs");
+    refuse("code must be an int8 matrix of -1, 0 and 1, an int64 array of pairs or 'all pairs'");
   }
 }
 
@@ -64,7 +68,12 @@ Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at,
   return c;
 }
 
-constexpr double kPacking = 5;  // the final work on each column, in multiples of the time to list the columns
+constexpr double kPacked = 4e7;  // columns of which a model is certainly made in a second, after the solver
+
+// Takes no memory until it is written to.
+auto zeros(Index n) {
+  return nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(nb::module_::import_("numpy").attr("zeros")(n));
+}
 
 // From best to worst; a limit that ended some columns takes precedence over how others ended.
 constexpr Status kFromBest[] = {Status::solved, Status::stalled, Status::max_iter, Status::time_limit,
@@ -128,7 +137,7 @@ class CodeSolver {
     settings.tol = tol, settings.max_iter = max_iter, settings.memory = memory_;
     // Millions of columns take time before and after the solver as well.
     const std::chrono::duration<double> listed = std::chrono::steady_clock::now() - begun;
-    settings.time_limit = std::max(time_limit - (1 + kPacking) * listed.count(), 0.0);
+    settings.time_limit = std::max(time_limit - listed.count() - double(p.columns()) / kPacked, 0.0);
     bool signalled = false;
     settings.stop = asking(stop, signalled);
     CodeSolution out;
@@ -163,6 +172,7 @@ class CodeSolver {
     return true;
   }
 
+  // Of columns that were not begun, which may be millions, `rest` is the sum of the primal values; the dual is 0.
   static nb::dict packed(const CodeSolution& solution, Unbegun unbegun) {
     const std::vector<std::unique_ptr<ColumnSolution>>& columns = solution.columns;
     const Index L = static_cast<Index>(columns.size());
@@ -170,8 +180,8 @@ class CodeSolver {
     for (Index l = 0; l < L; ++l) stored += columns[l] ? static_cast<Index>(columns[l]->at.size()) : unbegun.size(l);
     auto indptr = empty<Index>("int64", L + 1), indices = empty<Index>("int64", stored);
     auto values = empty<double>("float64", stored), bias = empty<double>("float64", L),
-         primal = empty<double>("float64", L), dual = empty<double>("float64", L);
-    double violation = 0;
+         primal = zeros(L), dual = zeros(L);
+    double violation = 0, rest = 0;
     auto rank = [](Status s) {
       return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest);
     };
@@ -179,13 +189,14 @@ class CodeSolver {
     Index at = 0, not_begun = 0;
     ColumnSolution idle;
     for (Index l = 0; l < L; ++l) {
-      if (!columns[l]) ++not_begun, idle = unbegun(l, solution.ended);
+      if (!columns[l]) ++not_begun, unbegun.make(l, solution.ended, idle), rest += idle.primal;
       const ColumnSolution& c = columns[l] ? *columns[l] : idle;
       indptr.data()[l] = at;
       std::copy(c.at.begin(), c.at.end(), indices.data() + at);
       std::copy(c.b.begin(), c.b.end(), values.data() + at);
       at += static_cast<Index>(c.at.size());
-      bias.data()[l] = c.bias, primal.data()[l] = c.primal, dual.data()[l] = c.dual;
+      bias.data()[l] = c.bias;
+      if (columns[l]) primal.data()[l] = c.primal, dual.data()[l] = c.dual;
       violation = std::max(violation, c.violation);
       n_iter += c.n_iter;
       worst = std::max(worst, rank(c.status));
@@ -193,7 +204,7 @@ class CodeSolver {
     indptr.data()[L] = at;
     nb::dict result;
     result["indptr"] = indptr, result["indices"] = indices, result["values"] = values;
-    result["bias"] = bias, result["primal"] = primal, result["dual"] = dual;
+    result["bias"] = bias, result["primal"] = primal, result["dual"] = dual, result["rest"] = rest;
     result["violation"] = violation, result["n_iter"] = n_iter, result["not_begun"] = not_begun;
     result["status"] = name_of(kFromBest[worst]);
     return result;
@@ -318,7 +329,7 @@ void bind_codes(nb::module_& m) {
           "On given kernel values: a vector of n * n + 16 elements, row after row, used without a copy.")
       .def("solve", &CodeSolver::solve, "code"_a, "upper"_a, "ridge"_a, "start"_a.none(), "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),
-           "Minimize; see core/codes/code_problem.hpp. start is None or (indptr, indices, values) of an earlier "
+           "Minimize; see core/codes/code_problem.hpp. code may be 'all pairs'. start is None or (indptr, indices, values) of an earlier "
            "solution, and its bias for columns that there is no time to begin.")
       .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
            "Scores of all columns for some of the sorted rows, from held kernel values.")

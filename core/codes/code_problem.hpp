@@ -10,22 +10,47 @@
 // w). A row with u = 0 takes no part. One-versus-one has a column of two entries for each pair, one-versus-rest a
 // column without zeros per class.
 #pragma once
+#include <cmath>
 #include <vector>
 
 #include "base/solution.hpp"
 
 namespace polymargin {
 
+// The entries of a column that are not zero, by class: c + 1 for M[c,l] = 1, -(c + 1) for -1.
+struct ColumnEntries {
+  const Index* listed = nullptr;  // null: a pair
+  Index size = 2;
+  Index pair[2] = {0, 0};
+  const Index* begin() const { return listed ? listed : pair; }
+  const Index* end() const { return begin() + size; }
+  Index operator[](Index k) const { return begin()[k]; }
+};
+
+// Pair l of (0, 1), (0, 2), ..., (T - 2, T - 1): the pairs of class a begin at a (2 T - a - 1) / 2.
+inline ColumnEntries nth_pair(Index l, Index T) {
+  const auto begin = [&](Index a) { return a * (2 * T - a - 1) / 2; };
+  const double t = 2.0 * static_cast<double>(T) - 1;
+  Index a = static_cast<Index>((t - std::sqrt(t * t - 8.0 * static_cast<double>(l))) / 2);  // except for rounding
+  while (begin(a) > l) --a;
+  while (begin(a + 1) <= l) ++a;
+  return {nullptr, 2, {a + 1, -(a + 2 + l - begin(a))}};
+}
+
 struct CodeProblem {
   Span<const Index> segments;  // class c is the range [segments[c], segments[c + 1]) of the rows
-  // The entries of column l that are not zero are at [offsets[l], offsets[l + 1]): c + 1 for M[c,l] = 1, -(c + 1) for
-  // -1, by class.
-  std::vector<Index> offsets, entries;
+  bool all_pairs = false;  // all pairs of classes, which may be millions: no list is made of them
+  std::vector<Index> offsets, entries;  // else the entries of column l are at [offsets[l], offsets[l + 1])
   Span<const double> upper, ridge;
   Index classes() const { return segments.size - 1; }
-  Index columns() const { return static_cast<Index>(offsets.size()) - 1; }
+  Index columns() const {
+    return all_pairs ? classes() * (classes() - 1) / 2 : static_cast<Index>(offsets.size()) - 1;
+  }
   Index rows() const { return upper.size; }
-  Span<const Index> column(Index l) const { return {entries.data() + offsets[l], offsets[l + 1] - offsets[l]}; }
+  ColumnEntries column(Index l) const {
+    if (all_pairs) return nth_pair(l, classes());
+    return {entries.data() + offsets[l], offsets[l + 1] - offsets[l], {0, 0}};
+  }
   static Index class_of(Index entry) { return (entry > 0 ? entry : -entry) - 1; }
   Index size(Index entry) const { return segments[class_of(entry) + 1] - segments[class_of(entry)]; }
 };

@@ -117,21 +117,21 @@ class Columns {
 
   // No column has more. To look at millions of them, one here and one there, takes seconds.
   Index most_rows() const {
-    Index entries = 0, rows = 0;
-    for (Index l = 0; l < p_.columns(); ++l) entries = std::max(entries, p_.offsets[l + 1] - p_.offsets[l]);
+    Index entries = 2, rows = 0;
+    for (Index l = 0; l < p_.columns() && !p_.all_pairs; ++l) entries = std::max(entries, p_.column(l).size);
     for (Index c = 0; c < p_.classes(); ++c) rows = std::max(rows, p_.segments[c + 1] - p_.segments[c]);
     return std::min(entries * rows, p_.rows());
   }
 
   // Where time is limited, in an order that is even at any time.
+  Index in_order(Index k) const {
+    return timed() ? static_cast<Index>(static_cast<std::uint64_t>(k) * stride_ % p_.columns()) : k;
+  }
   void first_round() {
-    const Index L = p_.columns();
     none_large_ = is_held(shared_, most_rows());
-    todo_.reserve(L);
-    for (Index k = 0; k < L; ++k) {
-      const Index l = timed() ? static_cast<Index>(static_cast<std::uint64_t>(k) * stride_ % L) : k;
-      todo_.push_back({l, 0});
-    }
+    n_todo_ = p_.columns();
+    if (none_large_) return;  // of millions of small columns there is no list
+    for (Index k = 0; k < n_todo_; ++k) todo_.push_back({in_order(k), 0});
     large_first();
   }
   void large_first() {
@@ -141,10 +141,12 @@ class Columns {
     n_large_ = end - todo_.begin(), n_todo_ = static_cast<Index>(todo_.size());
     next_ = n_done_ = 0;
   }
+  // The k-th column of this round.
+  Index column(Index k) const { return todo_.empty() ? in_order(k) : todo_[k].column; }
   bool timed() const { return std::isfinite(set_.time_limit); }
 
   void begin(Worker& w, Index k) {
-    const Index l = w.column = todo_[k].column;
+    const Index l = w.column = column(k);
     const Clock::rep begun = now();
     w.end = std::numeric_limits<Clock::rep>::max();
     if (timed()) w.end = begun + ticks(std::max(watch_.left(), 0.0) * share(n_todo_ - k));
@@ -160,7 +162,7 @@ class Columns {
 
   // Column k of this round as a dual problem with signed variables, all of one class, whose sum is zero.
   void solve_large(Index k) {
-    const Index l = todo_[k].column;
+    const Index l = column(k);
     const Clock::rep begun = now();
     ColumnRows rows;
     rows.list(p_, l, shared_.diagonal);
@@ -308,7 +310,7 @@ class Columns {
   bool none_large_ = false;                         // of all columns
   Index n_workers_ = 1, n_todo_ = 0, n_large_ = 0;  // the large columns come first
   std::mutex mutex_;
-  std::vector<Stopped> todo_, stopped_;  // of this round, and for the next one
+  std::vector<Stopped> todo_, stopped_;  // of this round (empty: all of them, in order), and for the next one
   std::unique_ptr<RowCache<T>> cache_;   // kernel rows over all rows, for one large column after another
   std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
   std::atomic<double> dual_{0};
@@ -319,7 +321,7 @@ class Columns {
 Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial) {
   const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
   bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
-  for (Index l = 0; l < p.columns() && pairs; ++l) pairs = p.column(l).size == 2;
+  for (Index l = 0; l < p.columns() && pairs && !p.all_pairs; ++l) pairs = p.column(l).size == 2;
   const bool small = pairs ? gram <= kSmallGram : n <= kWholeColumn || serial;
   if (gram <= memory && small) return Hold::all;
   if (!pairs) return Hold::nothing;

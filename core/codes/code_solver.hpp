@@ -52,11 +52,12 @@ class Unbegun {
   // Coefficients of a column.
   Index size(Index l) const { return start_.rows(l).size; }
 
-  ColumnSolution operator()(Index l, Status status) {
-    ColumnSolution out;
+  // `out` may be what was made of another column.
+  void make(Index l, Status status, ColumnSolution& out) {
+    out.at.clear(), out.b.clear();
     out.violation = 2;
     out.status = status;
-    const Span<const Index> entries = p_.column(l);
+    const ColumnEntries entries = p_.column(l);
     double side[2] = {0, 0};
     for (Index entry : entries) side[entry > 0] += weight_[CodeProblem::class_of(entry)];
     const double all = side[0] + side[1];
@@ -69,7 +70,6 @@ class Unbegun {
     }
     out.primal = side[1] * loss(1 - out.bias) + side[0] * loss(1 + out.bias);
     if (start_.rows(l).size > 0) bound(l, out);
-    return out;
   }
 
  private:

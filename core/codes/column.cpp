@@ -77,7 +77,7 @@ T* Column<T>::room(std::size_t values) {
 // The block between two classes is this column's alone.
 template <class T>
 void Column<T>::hold_pair(Index column) {
-  const Span<const Index> entries = p_->column(column);
+  const ColumnEntries entries = p_->column(column);
   const Index a = CodeProblem::class_of(entries[0]), c = CodeProblem::class_of(entries[1]);
   const Index na = p_->size(entries[0]), nc = p_->size(entries[1]);
   T *across = room(static_cast<std::size_t>(2 * na * nc)), *back = across + na * nc;

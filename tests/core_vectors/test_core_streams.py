@@ -240,6 +240,21 @@ def test_partial_fit_with_bad_input(data):
 # ---- pairs ----
 
 
+@pytest.mark.parametrize("draw", [4, 6])
+def test_the_primal_of_a_stopped_fit_is_exact_beside_its_own_terms(draw):
+    """One round leaves the dual value a hundred times below the primal."""
+    y, ridge = np.arange(2000) % 5, 500.0
+    X = np.random.default_rng(draw).normal(size=(len(y), 2))
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = CoreVectorSVC(1 / ridge, kernel="linear", max_iter=1, tol=1e-6, epsilon=0.004).fit(X, y)
+    alpha = np.zeros(len(y))
+    alpha[model.support_] = model.dual_coef_.sum(axis=0)
+    s = (np.where(y[:, None] == y, 1, -1 / 4) * (X @ X.T)) @ alpha
+    terms = np.array([alpha @ s, -2 * model.rho_, np.sum(np.maximum(model.rho_ - s, 0) ** 2) / ridge])
+    assert model.dual_objective_ < -50 * np.abs(terms).sum()
+    assert model.primal_objective_ == pytest.approx(terms.sum(), abs=1e-6 * np.abs(terms).sum())
+
+
 def test_pairs_are_two_class_machines(growing, data):
     X, y = data
     model = CoreVectorSVC(C=10.0, gamma=0.5, scheme="pairwise").fit(X, y)

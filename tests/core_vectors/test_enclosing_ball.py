@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from core_oracles import ball_optimum
 from data_sets import DATA, blobs
 from oracles import rbf
+from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import EnclosingBall
@@ -102,3 +103,30 @@ def test_bad_parameters_and_limits(monkeypatch, seed):
         ball = EnclosingBall(gamma=1.0, max_iter=5).fit(X)
     assert ball.status_ == "max_iter" and ball.duality_gap_ > ball.tol
     assert ball.decision_function(X).min() >= -1e-5  # certified: no row is outside all the same
+
+
+@pytest.mark.parametrize("draw", [0, 1])
+def test_a_linear_ball_moves_with_its_rows(draw):
+    """Rows at 2.5e5 are rounded to 3e-11, their products of 6e11 to 1e-4; squared distances are about 10."""
+    X = np.random.default_rng(draw).normal(size=(100, 9))
+    near, far = (EnclosingBall(0.02, kernel="linear", tol=1e-6).fit(Z) for Z in (X, X + 2.5e5))
+    assert far.status_ == near.status_ == "solved" and far.duality_gap_ < 1e-9
+    assert far.dual_objective_ == pytest.approx(near.dual_objective_, rel=1e-9)
+    np.testing.assert_allclose(far.score_samples(X + 2.5e5), near.score_samples(X), rtol=1e-8)
+    np.testing.assert_allclose(far.decision_function(X + 2.5e5), near.decision_function(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("draw", [4, 6])
+def test_values_are_not_sums_of_the_errors_of_steps(draw):
+    """CSR rows stay where they are: products of 9e12 are rounded, and there are tens of thousands of steps."""
+    rng = np.random.default_rng(draw)
+    X, C = 1.3 * rng.normal(size=(300, 9)), 0.006
+    w = np.random.default_rng(draw).choice([0, 1.0, 2.0], 300)
+    with pytest.warns(ConvergenceWarning, match="stalled"):
+        ball = EnclosingBall(C, kernel="linear", tol=1e-6).fit(sp.csr_array(X + 1e6), sample_weight=w)
+    a = np.zeros(len(X))
+    a[ball.support_] = ball.dual_coef_
+    distance = np.square(X - a @ X).sum(axis=1)
+    value = minimize_scalar(lambda t: t + C / 4 * np.sum(w * np.maximum(distance - t, 0) ** 2), (-100.0, 30.0)).fun
+    rounding = np.finfo(float).eps * 9e12  # of k(x, x), of the rows' products with the center, and of its square
+    assert ball.primal_objective_ == pytest.approx(value, abs=3 * rounding)

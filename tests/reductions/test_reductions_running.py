@@ -196,6 +196,7 @@ def test_a_side_that_takes_no_part(sign):
         (np.array([[0, 3]]), "must lie in"),
         (np.array([[1, 1]]), "two classes"),
         (np.zeros((3, 2)), "int8 matrix"),
+        ("pairs", "int8 matrix"),
     ],
 )
 def test_codes_that_the_core_refuses(code, message):
@@ -300,11 +301,31 @@ def test_no_time_at_all():
     assert 0 <= last.dual_objective_ <= last.primal_objective_ < np.inf
 
 
-def test_a_time_limit_with_a_million_pairs():
-    """Half a minute of work: listing the pairs and storing their solutions is part of the time."""
-    X, y = blobs([2] * 1500, 5, seed=0, spread=1.0)
+@pytest.mark.parametrize("n_classes", [3, 4, 60])
+def test_all_pairs_need_no_list(n_classes, rng):
+    """Pairs that the core counts are those of `all_pairs`, and models of both are the same to the last bit."""
+    y = np.repeat(np.arange(n_classes), 2)
+    X, ones = rng.normal(size=(len(y), 4)), np.ones(len(y))
+    kernel = {"kind": "rbf", "gamma": 0.5}
+    core = _core.CodeSolver(X, kernel, np.arange(len(y)), np.arange(0, len(y) + 1, 2), "float64", 1e8, 1)
+    listed, counted = (
+        core.solve(code, ones, 0 * ones, None, 1e-3, 1000, np.inf, None) for code in (all_pairs(n_classes), "all pairs")
+    )
+    for name in ("indptr", "indices", "values", "bias", "primal", "dual"):
+        np.testing.assert_array_equal(counted[name], listed[name], err_msg=name)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_time_limit_with_millions_of_pairs(repeated):
+    """12.5 million pairs. A model of them, of which next to none was begun, is made in less than the second that a limit
+    may be exceeded by. Equal rows are merged, which may not make a matrix of pairs and classes."""
+    X, y = blobs([1] * 5000, 8, seed=0)
+    X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    if not repeated:
+        X += np.random.default_rng(0).normal(size=X.shape)
     with pytest.warns(ConvergenceWarning, match="not started"):
-        model = assert_within(2.0, lambda: PairwiseSVC(time_limit=1.0, n_jobs=1).fit(X, y))
+        model = assert_within(1.1, lambda: PairwiseSVC(time_limit=0.1, n_jobs=1).fit(X, y))
+    assert len(model.intercept_) == len(model.pairs_) == 12_497_500
     assert np.isfinite(model.primal_objective_)
     assert model.predict(X[:3]).shape == (3,)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,7 +21,7 @@ from ..fitting.estimator import Estimator
 from ..fitting.examples import Examples
 from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import KERNEL, NONE, POSITIVE, RUN, Function, Name, Number, check_parameters
-from ..fitting.resources import threads
+from ..fitting.resources import budget, threads
 from ..fitting.scales import column_moments
 from ..fitting.state import whole
 from ..training.certificates import core_error
@@ -40,6 +41,7 @@ CONSTRAINTS = {
     ),
 }
 EXACT_CENTER = 4096  # core vectors up to which the length of the center is recomputed
+BLOCK = 4096  # rows scored at a time
 HOW = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
 
 
@@ -180,10 +182,11 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
         self.gamma_ = None
         if kernels.kind(self.kernel) in kernels.HAS_GAMMA:
             self.gamma_ = kernels.resolve_gamma(self.kernel, self.gamma, *column_moments(X, sample_weight), X.shape[1])
-        form = self._form(X, rows)
-        kernels.check_values(X, rows, form.record(X, X))
+        near = self._moved(X, rows)
+        form = self._form(near, rows)
+        kernels.check_values(near, rows, form.record(near, near))
         same = np.zeros(len(rows), dtype=np.int64)
-        examples = Examples(X, rows, same, 1, sample_weight[rows], form.record(X, X))
+        examples = Examples(near, rows, same, 1, sample_weight[rows], form.record(near, near))
         with Frame(self, begin, dict(X=X, y=y, metadata={"sample_weight": sample_weight}), ADVICE) as frame:
             fit = learn(form, examples, core_limits(self, frame))
             model, primal, rho = fit.certified()
@@ -199,10 +202,18 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
             self.status_, self.n_iter_, self.duality_gap_ = fit.status, int(fit.n_iter), float(fit.gap)
             self.primal_objective_, self.dual_objective_ = float(primal), float(model.dual)
             self.core_size_path_, self.n_kernel_evals_ = list(fit.path), int(fit.evaluations)
-            if self._hides_slacks(form.record(X, X), float(self.C * sample_weight.sum())):
+            if self._hides_slacks(near[self.support_], form.record(near, near), float(self.C * sample_weight.sum())):
                 self.status_, self.duality_gap_ = "stalled" if fit.status == "solved" else fit.status, float("inf")
             frame.interrupted, frame.indefinite = fit.signalled, fit.indefinite
         return self
+
+    def _moved(self, X: Any, rows: np.ndarray) -> Any:
+        """Linear rows that are far from the origin, without their mean: a ball moves with its rows, and products of such
+        rows have no digits left for their distances. Where there is no room for a copy, the rows themselves."""
+        copied = 8 * X.shape[0] * X.shape[1]
+        if self.kernel != "linear" or not kernels.is_far(X, rows) or copied > 0.25 * budget(self.memory, 4 * copied):
+            return X
+        return X - X[rows].mean(axis=0, dtype=np.float64)
 
     def _form(self, X: Any, rows: np.ndarray) -> Form:
         ridge = 1 / float(self.C)
@@ -227,18 +238,22 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
         """
         check_is_fitted(self)
         X = canonical(validate_data(self, X, reset=False, **HOW))
+        if self.kernel == "linear" and not sp.issparse(X) and not sp.issparse(self.support_vectors_):
+            # Squares of differences keep their digits far from the origin.
+            center, blocks = self.dual_coef_ @ self.support_vectors_.astype(np.float64), range(0, len(X), BLOCK)
+            return np.concatenate([-np.square(X[at : at + BLOCK] - center).sum(axis=1) for at in blocks])
         return 2 * self._projections(X) - self._plain_form().diagonal(X) - self._square
 
     def _plain_form(self) -> Form:
         return Form(kernels.Kernel.of(self), 0.0, 1, 1.0, 0.0, 0.0)
 
-    def _hides_slacks(self, record: dict[str, Any], slope: float) -> bool:
+    def _hides_slacks(self, vectors: Any, record: dict[str, Any], slope: float) -> bool:
         """Whether rounding of kernel values, times C, is more than the ball is about. A hard ball has no slacks, and a
         ball around one point no radius to lose."""
         if not np.isfinite(slope) or len(self.support_) < 2:
             return False
         size = abs(self.primal_objective_)
-        return core_error(self.support_vectors_, record, self.dual_coef_, size, slope) > 0
+        return core_error(vectors, record, self.dual_coef_, size, slope) > 0
 
     def _projections(self, X: Any) -> np.ndarray:
         """<phi(x), c>."""

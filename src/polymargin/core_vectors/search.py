@@ -254,7 +254,9 @@ class Search:
         best = int(np.argmin(value))
         low, high, P = edges[best - 1] if best else found.lowest, edges[best], float(value[best])
         too_much = found.moments[0, best] * (high - rho[best]) ** 2  # at most
-        rough = too_much > NEGLIGIBLE * max(abs(P), abs(self.model.dual)) and low < high
+        # Beside its own terms, and beside the gap's unit: where D is far below, P is small beside that.
+        terms = square + 2 * abs(rho[best]) + abs(P - square + 2 * rho[best])
+        rough = too_much > NEGLIGIBLE * min(terms, max(abs(P), abs(self.model.dual))) and low < high
         return P, float(rho[best]), replace(self, low=float(low), high=float(high)) if rough else None
 
 

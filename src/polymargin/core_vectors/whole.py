@@ -15,6 +15,8 @@ from .sources import Arrays
 EXACT = 1e-6  # tolerance of a small problem, in parts of the margin
 FIRST_TOL = 0.1  # of a large one; its gap is far smaller, as most of its variables are within that of their places
 ROUNDING_SHARE = 0.25  # of the tolerance, that rounding of kernel values may take
+DRIFT_SHARE = 0.01  # of the tolerance, that rounding of steps may take
+EPS = float(np.finfo(np.float64).eps)
 MOST_AT_ONCE = 50_000  # of which all may become core vectors unless `max_core` is given: half a minute on two cores
 PAIR_BYTES = 2.0  # half of a matrix in float32
 PAIR_SECONDS = 2e-8  # for each pair of rows, within which such a problem is solved
@@ -114,13 +116,16 @@ def judge(fit: Growth, e: Examples, alpha: np.ndarray, gradient: np.ndarray, rid
     """The model of a point in the order of the classes, and its certificate; `gradient` is Qa - h."""
     form, total = fit.form, alpha.sum()
     a, g, linear = alpha / total, gradient / total, linear_term(form, e, True)
+    used = np.flatnonzero(a > 0)
+    at, given = e.order[used], form.kernel.name == "precomputed"
+    core = Rows(at, None if given else e.X[e.rows[at]], e.y[at], e.weight[at])
+    drift = EPS * fit.kappa * np.sqrt(fit.n_iter)  # of scores that steps have added up
+    if not given and drift > DRIFT_SHARE * fit.limits.tol * abs(a @ (linear - g)):
+        g = Model(core, a[used], 0.0, 0.0, 0.0, 0.0).scores(form, e.X[e.sorted_rows], e.y[e.order]) + ridge * a
     s = g - ridge * a
     square, dual = float(a @ (s + linear)), float(a @ (linear - g))
     rho = best_rho(s, ridge)
     short = np.maximum(rho - s, 0)
     primal = square + 4 * form.error - 2 * rho + float(np.sum(short**2 / ridge) if form.ridge > 0 else 0.0)
-    used = np.flatnonzero(a > 0)
-    at = e.order[used]
-    core = Rows(at, None if form.kernel.name == "precomputed" else e.X[e.rows[at]], e.y[at], e.weight[at])
     fit.model = Model(core, a[used], dual, square, float(a @ g), float(g.min()))
     fit.best, fit.gap = (fit.model, primal, rho), relative_gap(primal, dual)

@@ -35,19 +35,20 @@ from ..training.decisions import Decision
 from ..training.equal_rows import distinct
 from ..training.expansions import LARGEST_COEF, KernelExpansion
 from ..training.hard_margin import finite_C, not_separable
-from .columns import balance, bounds, solve_columns
+from ..training.pair_codes import AllPairs
+from .columns import Code, balance, bounds, n_columns, solve_columns
 
 CONSTRAINTS = {"C": PENALTY, "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
 LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
 
 
-def code_of(machine: CodeClassifier, n_classes: int) -> np.ndarray:
+def code_of(machine: CodeClassifier, n_classes: int) -> Code:
     """The code that a fit of a scheme would have."""
     return clone(machine)._code(n_classes)
 
 
-def decision_by(machine: CodeClassifier, code: np.ndarray, n_classes: int) -> Decision:
+def decision_by(machine: CodeClassifier, code: Code, n_classes: int) -> Decision:
     """What scores of the columns of such a code stand for."""
     return machine._decision(code, n_classes)
 
@@ -55,8 +56,9 @@ def decision_by(machine: CodeClassifier, code: np.ndarray, n_classes: int) -> De
 class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     """A scheme: a subclass has parameters, `_code(n_classes)` and `_rule()`, a name of `decisions.RULES`.
 
-    `_is_own(code, n_classes)` says whether a code from a file is one that the scheme could have. A code is
-    int8 with a row per class, or int64 pairs of classes, (first, second) for the entries 1 and -1.
+    `_is_own(code, n_classes)` says whether a code from a file is one that the scheme could have (pairs are compared
+    with all pairs). A code is
+    int8 with a row per class, or int64 pairs of classes, (first, second) for the entries 1 and -1, or `AllPairs`.
     """
 
     _constraints = CONSTRAINTS
@@ -124,9 +126,9 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     def code_(self) -> np.ndarray:
         """What each class is in each machine: 1, -1, or 0 for not at all."""
         check_is_fitted(self)
-        return self._columns
+        return np.asarray(self._columns)
 
-    def _set_columns(self, X: Any, rows: np.ndarray, code: np.ndarray, out: dict[str, Any]) -> None:
+    def _set_columns(self, X: Any, rows: np.ndarray, code: Code, out: dict[str, Any]) -> None:
         is_used = np.zeros(len(rows), dtype=bool)
         is_used[out["indices"]] = True
         used, number = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[out["indices"]]
@@ -139,13 +141,12 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
         self._coef = self._weights() if self._has_weights() else None
         self._score_type = self._arithmetic()
 
-    def _center(self, X: Any, rows: np.ndarray, code: np.ndarray, memory: float) -> np.ndarray | None:
+    def _center(self, X: Any, rows: np.ndarray, code: Code, memory: float) -> np.ndarray | None:
         """The mean of linear rows that are far from the origin, where there is room for a copy without it.
 
         Coefficients sum to zero: no score notices that all rows are moved, except for its bias.
         """
-        columns = len(code) if code.dtype == np.int64 else code.shape[1]
-        fits = 8 * X.shape[1] * columns <= LARGEST_COEF and 8 * X.shape[0] * X.shape[1] <= 0.25 * memory
+        fits = 8 * X.shape[1] * n_columns(code) <= LARGEST_COEF and 8 * X.shape[0] * X.shape[1] <= 0.25 * memory
         if self.kernel != "linear" or not fits or not kernels.is_far(X, rows):
             return None
         return X[rows].mean(axis=0, dtype=np.float64)
@@ -167,7 +168,7 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
         self.n_support_ = np.bincount(counted, minlength=len(self.classes_)).astype(np.int32)
         self.status_ = str(out["status"])
         self.n_iter_ = int(out["n_iter"])
-        self.primal_objective_ = primal = float(out["primal"].sum())
+        self.primal_objective_ = primal = float(out["primal"].sum()) + out["rest"]
         self.dual_objective_ = dual = float(out["dual"].sum())
         self.duality_gap_ = relative_gap(primal, dual)
         self.kkt_violation_ = float(out["violation"])
@@ -180,11 +181,12 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
         uses = np.bincount(out["indices"], minlength=len(e))  # machines in which a row has a coefficient
         return hiding_error(e, Claim(B, uses * strength, self.loss == "squared_hinge", size))
 
-    def _last_columns(self, n: int, code: np.ndarray) -> tuple[sp.csr_array, np.ndarray] | None:
+    def _last_columns(self, n: int, code: Code) -> tuple[sp.csr_array, np.ndarray] | None:
         """Coefficients over all n rows and biases of the last fit, if that had this code and as many rows."""
         if not self.warm_start or not hasattr(self, "_columns") or self.shape_fit_[0] != n:
             return None
-        if not np.array_equal(code, self._columns):
+        all_pairs = isinstance(code, AllPairs)
+        if not (len(code) == len(self._columns) if all_pairs else np.array_equal(code, self._columns)):
             return None
         last = self.dual_coef_
         b = sp.csr_array((last.data, self.support_[last.indices], last.indptr), shape=(last.shape[0], n))
@@ -230,7 +232,7 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     def _rule(self) -> str:
         return "largest"
 
-    def _decision(self, columns: np.ndarray | None = None, n_classes: int = 0) -> Decision:
+    def _decision(self, columns: Code | None = None, n_classes: int = 0) -> Decision:
         """Of the fitted code, or of another one for this many classes."""
         if columns is None:
             columns, n_classes = self._columns, len(self.classes_)

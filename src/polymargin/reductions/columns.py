@@ -14,16 +14,23 @@ from ..fitting.progress import Stopped
 from ..machines import Loss
 from ..training import few_points
 from ..training.equal_rows import merged
+from ..training.pair_codes import AllPairs, pair_code
 from ..training.runs import in_precision, value_type
 
 FLOAT64_COLUMN = 512  # rows whose kernel values are float64 in any case
 Start = tuple[sp.csr_array, np.ndarray]
 Out = dict[str, Any]
+Code = np.ndarray | AllPairs
 Which = slice | np.ndarray  # columns of a code; of millions all are a slice, which copies nothing
 
 
+def n_columns(code: Code) -> int:
+    """Of an int8 code with a row per class, or of pairs of classes."""
+    return len(code) if code.dtype == np.int64 else code.shape[1]  # type: ignore[union-attr]
+
+
 def solve_columns(
-    code: np.ndarray, form: Loss, strength: np.ndarray, e: Examples, limits: Limits, start: Start | None = None
+    code: Code, form: Loss, strength: np.ndarray, e: Examples, limits: Limits, start: Start | None = None
 ) -> dict[str, Any]:
     """Solve all columns; ``strength`` is the factor on the loss of each row. Coefficients come back in their order.
 
@@ -34,8 +41,10 @@ def solve_columns(
     if (one := merged(e)) is None:
         return solve_rows(code, form, strength, e, limits, begin)
     total = one.sums(strength)
-    if (exact := few_points.solve_columns(signs(code, e.n_classes), form, one, strength, limits)) is not None:
-        return exact
+    if n_columns(code) <= few_points.MOST_BINARY:
+        exact = few_points.solve_columns(signs(code, e.n_classes), form, one, strength, limits)
+        if exact is not None:
+            return exact
     if begin is not None:
         begin = begin[0] @ one.indicator, begin[1]
     out = solve_rows(code, form, total, one.examples, limits, begin)
@@ -45,11 +54,11 @@ def solve_columns(
 
 
 def solve_rows(
-    code: np.ndarray, form: Loss, strength: np.ndarray, e: Examples, limits: Limits, start: Start | None
+    code: Code, form: Loss, strength: np.ndarray, e: Examples, limits: Limits, start: Start | None
 ) -> dict[str, Any]:
     """The same, row by row; the columns of ``start`` are the rows of the examples."""
     upper, ridge = bounds(form, strength)
-    order, n_columns = e.order, len(code) if code.dtype == np.int64 else code.shape[1]
+    order = e.order
     begin = None if start is None else (start[0][:, order], start[1])
     values = value_type(e, strength, limits.tol, FLOAT64_COLUMN)
 
@@ -66,9 +75,9 @@ def solve_rows(
         core = _core.CodeSolver(
             kernels.as_data(e.X), e.kernel, e.sorted_rows, e.segments, dtype, float(limits.memory), limits.threads
         )
+        some = code[which] if code.dtype == np.int64 else code[:, which]  # type: ignore[call-overload]
         out = core.solve(
-            np.ascontiguousarray(code[which] if code.dtype == np.int64 else code[:, which]), upper[order],
-            ridge[order], arrays(begin, which), limits.tol, limits.max_iter, limits.left(),
+            "all pairs" if isinstance(some, AllPairs) else np.ascontiguousarray(some), upper[order], ridge[order], arrays(begin, which), limits.tol, limits.max_iter, limits.left(),
             None if limits.progress is None else stop,
         )  # fmt: skip
         return out | {"evaluations": core.evaluations, "which": which}
@@ -86,7 +95,7 @@ def solve_rows(
     out = in_precision(attempt, values, (slice(None), begin), point, lambda out: float(norms(out).max(initial=0.0)))
     if "first" in out:
         out = joined(out.pop("first"), out, len(e))
-    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(n_columns, len(e)))
+    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(n_columns(code), len(e)))
     back.sort_indices()
     return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}
 
@@ -121,16 +130,13 @@ def joined(first: Out, later: Out, n: int) -> Out:
     B = sp.vstack([matrix(first, n)[others], matrix(later, n)], format="csr")[np.argsort(np.r_[others, again])]
     violation = later["violation"] if len(others) == 0 else max(first["violation"], later["violation"])
     out |= {"indptr": B.indptr, "indices": B.indices, "values": B.data}
-    return out | {"violation": violation, "not_begun": later["not_begun"]}
+    return out | {"violation": violation, "not_begun": later["not_begun"], "rest": later["rest"]}
 
 
-def signs(code: np.ndarray, n_classes: int) -> np.ndarray:
+def signs(code: Code, n_classes: int) -> np.ndarray:
     """The entry of each class in each column, (columns, n_classes)."""
-    if code.dtype != np.int64:
-        return code.T
-    out = np.zeros((len(code), n_classes), dtype=np.int8)
-    out[np.arange(len(code)), code[:, 0]], out[np.arange(len(code)), code[:, 1]] = 1, -1
-    return out
+    code = np.asarray(code)
+    return pair_code(code, n_classes).T if code.dtype == np.int64 else code.T
 
 
 def bounds(form: Loss, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,15 +12,16 @@ from .. import _core
 from ..files.records import NAMES, stored
 from ..fitting.parameters import Name
 from ..training.decisions import raised
-from ..training.pair_codes import all_pairs, are_all_pairs, pair_code
+from ..training.pair_codes import AllPairs, all_pairs, pair_code
 from .code_machines import CONSTRAINTS as COMMON
 from .code_machines import CodeClassifier
-from .record import COLUMNS, check_columns
+from .columns import Code
+from .record import COLUMNS, PAIRS, check_coefficients, restore_pairs
 
 CONSTRAINTS = {**COMMON, "decision": (Name(("max-wins", "dag")),)}
 
 
-@stored(CONSTRAINTS, COLUMNS, NAMES, check_columns)
+@stored(CONSTRAINTS, COLUMNS, NAMES, check_coefficients, PAIRS, restore_pairs)
 class PairwiseSVC(CodeClassifier):
     r"""Kernel support vector machine with one binary machine per pair of classes (one-versus-one).
 
@@ -175,14 +176,14 @@ class PairwiseSVC(CodeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _code(self, n_classes: int) -> np.ndarray:
-        return all_pairs(n_classes)
+    def _code(self, n_classes: int) -> Code:
+        return AllPairs(n_classes) if n_classes > 2 else all_pairs(n_classes)
 
     @property
     def pairs_(self) -> np.ndarray:
         """The classes of each pair, numbers into `classes_`: a positive score is for the first."""
         check_is_fitted(self)
-        return self._columns
+        return np.asarray(self._columns)
 
     @property
     def code_(self) -> np.ndarray:
@@ -203,9 +204,6 @@ class PairwiseSVC(CodeClassifier):
             In the order of `pairs_`; a positive score is for the pair's first class.
         """
         return self._raw_scores(X)
-
-    def _is_own(self, code: np.ndarray, n_classes: int) -> bool:
-        return are_all_pairs(code, n_classes)
 
     def _rule(self) -> str:
         return self.decision

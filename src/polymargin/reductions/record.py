@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from ..files.kinds import FiniteArray
 from ..files.records import FINITE, REPORT
 from ..fitting.parameters import NONE
+from ..training.pair_codes import are_all_pairs
 from ..training.record import PROTOTYPES, check_kernel
 
 COLUMNS = PROTOTYPES | {
@@ -21,18 +22,31 @@ COLUMNS = PROTOTYPES | {
     "rho_": (FINITE,),
 }
 
+PAIRS = {"_columns": lambda model: model.pairs_}
+
+
+def restore_pairs(model: Any, values: dict[str, Any]) -> None:
+    """The pairs of all classes, which the file must name in their order."""
+    T = len(model.classes_)
+    if not are_all_pairs(values["_columns"], T):
+        raise ValueError("a code that is not one of its own")
+    model._columns = model._code(T)
+
 
 def check_columns(model: Any) -> str | None:
-    """The code of a reduction must be valid, and the coefficients of its columns must be points of their duals."""
-    if wrong := check_kernel(model):
-        return wrong
-    T, code, B = len(model.classes_), model._columns, model.dual_coef_
+    """The code of a reduction must be valid, and so must the coefficients of its columns."""
     try:
-        sound = model._is_own(code, T)
+        sound = model._is_own(model._columns, len(model.classes_))
     except ValueError:
         sound = False
-    if not sound:
-        return "a code that is not one of its own"
+    return check_coefficients(model) if sound else "a code that is not one of its own"
+
+
+def check_coefficients(model: Any) -> str | None:
+    """The coefficients of columns must be points of their duals."""
+    if wrong := check_kernel(model):
+        return wrong
+    B = model.dual_coef_
     if not sp.issparse(B):
         return "coefficients that are not those of the machine"
     if np.any(model.n_support_ > B.shape[1]):

@@ -20,6 +20,7 @@ from ..fitting.checks import class_weights
 from ..fitting.scales import column_moments
 from ..machines import LOSSES
 from ..reductions.code_machines import CodeClassifier, code_of, decision_by
+from ..reductions.columns import Code, n_columns
 from ..training.expansions import KernelExpansion
 from .best_estimator import tuned_names
 from .distances import rbf, squared_distances
@@ -75,7 +76,7 @@ class GramFolds:
         self.kernel = self.settings["kernel"]
         self.D: np.ndarray | Any = squared_distances(self.X) if self.kernel == "rbf" else None
         self.K = np.empty((self.n, self.n))
-        self.code: np.ndarray | None = None
+        self.code: Code | None = None
 
     def gamma(self, gamma: Any, train: np.ndarray) -> Any:
         """What a gamma stands for when these rows are trained on."""
@@ -100,11 +101,9 @@ class GramFolds:
         many scores of every column fit the memory."""
         if not isinstance(self.machine, CodeClassifier) or len(np.unique(self.index[train])) < len(self.classes):
             return False
-        columns = self.columns()
-        n_columns = len(columns) if columns.dtype == np.int64 else columns.shape[1]  # pairs, or a row per class
-        return n_columns * (8.0 * n_scores + len(self.classes)) <= memory
+        return n_columns(self.columns()) * (8.0 * n_scores + len(self.classes)) <= memory
 
-    def columns(self) -> np.ndarray:
+    def columns(self) -> Code:
         """The code; a random one is drawn once."""
         if self.code is None:
             self.code = code_of(self.machine, len(self.classes))

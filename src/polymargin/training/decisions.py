@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from .pair_codes import dag, pair_code, votes
+from .pair_codes import AllPairs, dag, pair_code, votes
 
 
 def decision_of(model: Any) -> Decision:
@@ -65,24 +65,25 @@ class Decision:
     """
 
     n_classes: int
-    columns: np.ndarray | None = None
+    columns: np.ndarray | AllPairs | None = None
     rule: str = "largest"
     scale: float = 1.0
 
     @property
     def pairs(self) -> np.ndarray | None:
         """The classes of each pair, if the scores are those of pairs."""
-        return self.columns if self.columns is not None and self.columns.dtype == np.int64 else None
+        return np.asarray(self.columns) if self.columns is not None and self.columns.dtype == np.int64 else None
 
     @property
     def code(self) -> np.ndarray | Any:
         """M, shape (n_classes, n_scores); None for prototypes."""
-        return self.columns if self.pairs is None else pair_code(self.pairs, self.n_classes)
+        pairs = self.pairs
+        return self.columns if pairs is None else pair_code(pairs, self.n_classes)
 
     @property
     def is_per_class(self) -> bool:
         """Whether the scores are those of classes, one each."""
-        return self.columns is None or (self.rule == "largest" and self.columns.shape[1] > 1)
+        return self.columns is None or (self.rule == "largest" and np.shape(self.columns)[1] > 1)
 
     def class_scores(self, F: np.ndarray) -> np.ndarray:
         """Scores of the classes, (n, n_classes)."""

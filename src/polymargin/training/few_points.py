@@ -263,7 +263,7 @@ def solution(f: Formulation, rows: SharedRows, tol: float) -> Solution | None:
 def solve_columns(signs: np.ndarray, form: Loss, one: Merged, strength: np.ndarray, limits: Limits) -> Out | None:
     """As `reductions.columns` does; ``signs``, (columns, n_classes), is the code, ``strength`` that of all rows."""
     at = cells(one, strength, 1, form.entropy)
-    if at is None or len(signs) > MOST_BINARY:
+    if at is None:
         return None
     found, indices, values = [], [], []
     for sign in signs:
@@ -282,7 +282,7 @@ def solve_columns(signs: np.ndarray, form: Loss, one: Merged, strength: np.ndarr
         "bias": np.array([rows.b[0] for rows in found]), "primal": primal, "dual": dual,
         "status": "solved" if all(rows.status(limits.tol) == "solved" for rows in found) else "stalled",
         "violation": max(rows.violation() for rows in found), "n_iter": sum(rows.n_iter for rows in found),
-        "evaluations": at.K.size, "signalled": False, "not_begun": 0,
+        "evaluations": at.K.size, "signalled": False, "not_begun": 0, "rest": 0.0,
     }  # fmt: skip
 
 
