@@ -42,7 +42,7 @@ def test_not_below_svc(name, kernel):
 
 @pytest.mark.parametrize("name", SETS)
 def test_auto_is_not_below_svc(name):
-    folds = 3 if name == "digits" else 5  # ten classes take time
+    folds = 5 if name == "wine" else 3  # every fold is a search of its own; a point is one or two rows of wine
     assert accuracy(AutoSVC(random_state=0), name, folds) >= accuracy(SVC(), name, folds) - POINT
 
 

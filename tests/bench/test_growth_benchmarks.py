@@ -26,8 +26,9 @@ def test_names_of_the_same_problem_have_one_value(name, seed):
         assert found == pytest.approx([found[0]] * len(found), rel=2e-3)
 
 
-def test_growth_prints_stores_and_draws(tmp_path, capsys):
+def test_growth_prints_stores_and_draws(tmp_path, in_process, capsys):
     pytest.importorskip("matplotlib")
+    in_process(growth)
     growth.main(["two", "--rows", "100,200", "--machines", "PairwiseSVC,scikit-learn", "--out", str(tmp_path)])
     out = capsys.readouterr().out
     assert "100" in out and "slopes" in out and "demands by wall seconds" in out and "threads" in out

@@ -26,6 +26,7 @@ UNUSED_ROUNDS = 50  # rounds after which an unused cut is dropped
 ROUNDING_GAP = 1e-15  # relative gap that is rounding error
 PROGRAM_STEPS = 20_000  # of the small quadratic program in one round
 GAINED = 0.99  # of the gap, at most, is left by a round that is worth another
+NEXT_GAP = 0.01  # of the gap: what a round may leave of it
 POLISH = 30  # rounds of polishing at most
 # oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
 Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
@@ -146,7 +147,8 @@ def minimize(
                     break
                 exact = max(1e-2 * exact, 1e-13)
             cuts.add(group[new], vectors[new], offsets[new])
-            cuts.solve(exact * min(goal, path[-1]) * max(best, 1e-300) / cuts.caps.sum())
+            wanted = min(max(goal, NEXT_GAP * path[-1]), tol)  # cuts are still missing: more exact would be wasted
+            cuts.solve(exact * wanted * max(best, 1e-300) / cuts.caps.sum())
     except KeyboardInterrupt as stop:  # the model is the best so far
         status, error = "interrupted", stop
     if path and path[-1] <= tol and status != "interrupted":
