@@ -74,8 +74,8 @@ def test_a_fit_is_ended_and_those_before_it_are_kept():
 
 
 def test_errors_of_a_child_are_told():
-    found, reason = limited.fits("growth", ["two", "no such machine", "--rows", "200"], 1, 10)
-    assert found == [] and "no such machine" in reason
+    found, reason = limited.fits("no_such_benchmark", [], 1, 10)
+    assert found == [] and "No module named benchmarks.no_such_benchmark" in reason
 
 
 def test_large_c_prints_its_tables(in_process, capsys):

@@ -3,9 +3,9 @@
 import io
 import json
 import os
+import runpy
 import shlex
 import signal
-import subprocess
 import sys
 import time
 
@@ -229,10 +229,13 @@ def test_wrong_usage_is_exit_code_2(folder):
     run("fit", cwd=folder, code=2)
 
 
-def test_version_in_a_process_of_its_own(folder):
-    command = [sys.executable, "-m", "polymargin.cli", "--version"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"polymargin {polymargin.__version__}\n", "")
+@pytest.mark.parametrize("module", ["polymargin", "polymargin.cli"])
+def test_modules_that_are_run(module, monkeypatch, capsys):
+    """`python -m polymargin`, and with its command line by name."""
+    monkeypatch.setattr(sys, "argv", ["polymargin", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(module, run_name="__main__")
+    assert (ended.value.code, *capsys.readouterr()) == (0, f"polymargin {polymargin.__version__}\n", "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
@@ -270,7 +273,7 @@ cli.main()
 def test_interrupt_leaves_a_model(tmp_path):
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
-    X = np.vstack([X + rng.normal(size=X.shape) for _ in range(8)])
+    X = np.vstack([X + rng.normal(size=X.shape) for _ in range(4)])
     np.savez(tmp_path / "many.npz", X=X, y=rng.integers(0, 10, len(X)))
     _, said, code = interrupted_program(PATIENT, "fit", "many.npz", "-o", "m.pm", cwd=tmp_path)
     assert code == 130, said

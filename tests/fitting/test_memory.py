@@ -17,7 +17,7 @@ warnings.simplefilter("ignore")
 def kilobytes(name):
     return int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
-n = 2500
+n = 3000
 r = np.random.default_rng(0)
 y = r.integers(0, 3, n)
 centers, noise = r.normal(size=(3, 10))[y], r.normal(size=(n, 10))
@@ -28,7 +28,7 @@ for machine in (PairwiseSVC(), OneVsRestSVC(), JointSVC("crammer-singer"), Joint
         RadiusMarginSearch(machine, max_iter=3),
         RadiusMarginSearch(machine, kernel="ellipsoidal", max_iter=2),
     ):
-        search.set_params(memory="35MB", n_jobs=2)
+        search.set_params(memory="50MB", n_jobs=2)
         if "Radius" in type(search).__name__ and type(machine) is not PairwiseSVC:
             continue  # the criterion knows no machine
         X, fits = mixed if fits % 2 else apart, fits + 1
@@ -80,10 +80,10 @@ def said():
 
 @pytest.mark.skipif(not peak_can_be_reset(), reason="the system does not tell the peak of a part of a run")
 def test_searches_keep_to_their_memory(said):
-    """On classes that are apart and on classes that overlap, in turn. All kernel values would take 50 MB."""
+    """On classes that are apart and on classes that overlap, in turn. All kernel values would take 72 MB."""
     sizes = [float(line.split()[0]) for line in said if " MB: " in line]
     assert len(sizes) == 6
-    assert max(sizes) <= 40, said
+    assert max(sizes) <= 55, said
 
 
 @linux
