@@ -1,5 +1,6 @@
 """Fixtures that all tests share."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -10,6 +11,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+
+# What is imported and collected stays until the end: it is not searched for garbage again and again.
+gc.disable()
 
 # A shell that starts the tests in the background has Ctrl-C ignored, and many tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,6 +40,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "seed" in item.fixturenames:
             item.add_marker("seeded")
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

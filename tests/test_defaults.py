@@ -18,7 +18,7 @@ SETS = {"iris": load_iris, "wine": load_wine, "digits": load_digits, "cancer": l
 POINT = 0.01
 
 
-def accuracy(estimator, name, folds=10):
+def accuracy(estimator, name, folds=5):
     """Mean over folds of the scaled set; of the digits 600 rows, which have fewer constant columns than all."""
     X, y = SETS[name](return_X_y=True)
     X, y = X[:600], y[:600]

@@ -295,7 +295,7 @@ def test_every_instruction_set(simd):
     weights = "(test_kernel_engine and kesler-hinge)"  # linear machines, every width of a row of classes
     here = Path(__file__)
     files = [here, here.with_name("test_scores.py"), here.parents[1] / "training" / "test_linear.py"]
-    options = ["-q", "-x", "-p", "no:xdist", "-k", f"{kernels} or {weights}"]
+    options = ["-q", "-x", "-p", "no:xdist", "-p", "no:hypothesispytest", "-k", f"{kernels} or {weights}"]
     run = subprocess.run(
         [sys.executable, "-c", script, simd, *options, *map(str, files)],
         env={**os.environ, "POLYMARGIN_SIMD": simd}, capture_output=True, text=True, check=False,
