@@ -1,5 +1,6 @@
 """Fixtures that all tests share."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -11,10 +12,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
+# What is imported and collected stays until the end: it is not searched for garbage again and again.
+gc.disable()
+
 # A shell that starts the tests in the background has Ctrl-C ignored, and many tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+FORKING = "forkserver" if os.name == "posix" else "spawn"
 SEEDS = [int(seed) for seed in os.environ.get("POLYMARGIN_SEED", "0").split(",")]
 
 
@@ -35,6 +40,26 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "seed" in item.fixturenames:
             item.add_marker("seeded")
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A Dask cluster of two worker processes.
+
+    They are forked from a process that has loaded the library, which takes longer than all that they have to do.
+    """
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    options = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    with dask.config.set({"distributed.worker.multiprocessing-method": FORKING}):
+        preloaded = ["distributed", "dask.array", "dask.dataframe", "polymargin"]
+        distributed.utils.get_mp_context().set_forkserver_preload(preloaded)
+        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+            yield client
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ CONFIGURATIONS = [
     JointSVC("scatter", loss="logistic", intercept="regularized"),  # entropy; K + 1
     JointSVC("scatter", kernel="poly", degree=2, coef0=1.0),  # hinge, C, no intercept; rows of unequal length
     JointSVC(
-        "scatter", nu=0.1, kernel="precomputed", intercept="exact", class_weight="balanced"
+        "scatter", nu=0.1, kernel="precomputed", intercept="exact", class_weight="balanced", max_iter=100_000
     ),  # nu; pairwise data; weights
     JointSVC(
         "scatter", nu=0.1, loss="squared_hinge", kernel=Gauss(), intercept="regularized"
@@ -70,7 +70,7 @@ CONFIGURATIONS = [
     LandmarkSVC("scatter", kernel="precomputed", class_weight="balanced", warm_start=True, memory="1MB"),
     # Cutting planes: one slack for all rows, or one each.
     StructuredSVC(C=0.1, algorithm="one-slack", class_weight="balanced"),
-    StructuredSVC(C=0.1, algorithm="n-slack", rescaling="slack"),
+    StructuredSVC(C=0.03, algorithm="n-slack", rescaling="slack"),
     # Transformers and a regressor: graphs by neighbors and by radius, landmarks, averages.
     SupervisedIsomap(n_components=3, n_neighbors=3, spread=0.95),
     SupervisedIsomap(alpha=None, n_landmarks=8, radius=0.6),

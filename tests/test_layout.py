@@ -1,6 +1,7 @@
 """Core and package show their plan: subjects are folders, and what includes or imports what goes one way."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -103,6 +104,11 @@ SUBJECTS = [
 ]
 
 
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
 def module_name(path):
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__").removesuffix("__init__")
 
@@ -113,7 +119,7 @@ def imports():
     modules = {module_name(path) for path in paths} | {"_core"}
     for path in paths:
         here = list(path.relative_to(PACKAGE).parts[:-1])
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and node.level:
                 base = [*here[: len(here) - node.level + 1], *(node.module.split(".") if node.module else [])]
                 for name in (alias.name for alias in node.names):
@@ -133,7 +139,7 @@ def test_every_module_of_the_package_has_a_subject():
     tops = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
     assert tops - {"__init__", "__main__"} == set(SUBJECTS) - {"_core"}
     for folder in (path.parent for path in PACKAGE.glob("*/__init__.py")):
-        told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        told = ast.get_docstring(parsed(folder / "__init__.py"))
         said = told.partition(">>>")[0].split("\n") if told else []
         assert 1 <= len(said) <= 8, f"{folder.name}/__init__.py says in few lines what it is for"
 
@@ -151,7 +157,7 @@ def test_imports_go_one_way():
 def trees():
     """(subject, path, syntax tree) of every module."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).parts[0].removesuffix(".py"), path, ast.parse(path.read_text())
+        yield path.relative_to(PACKAGE).parts[0].removesuffix(".py"), path, parsed(path)
 
 
 def is_private(name):
@@ -227,7 +233,7 @@ def test_files_can_be_read_in_one_sitting():
 def exported():
     """The names that users import, from the package or from a subject."""
     for path in PACKAGE.rglob("__init__.py"):
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 yield from ast.literal_eval(node.value)
 
@@ -249,7 +255,7 @@ def test_functions_take_at_most_six_arguments():
 
     commands = {command.callback.__name__ for command in app.registered_commands}
     paths = sorted(PACKAGE.rglob("*.py"))
-    found = [(path.parent.name, *where) for path in paths for where in long_lists(ast.parse(path.read_text()), 6)]
+    found = [(path.parent.name, *where) for path in paths for where in long_lists(parsed(path), 6)]
     assert ("polymargin", "JointSVC", "__init__") in found and ("cli", "tune", "tune") in found
     free = {*exported()}
     assert not [where for where in found if where[1] not in (commands if where[0] == "cli" else free)]

@@ -11,7 +11,7 @@ import pytest
 def in_process(monkeypatch):
     """in_process(module) has the module do what its children would do, each fit once.
 
-    The benchmark of growth is tested with its children.
+    The children themselves are tested by their own names, with those of the benchmark of growth.
     """
 
     def prepare(module):

@@ -26,8 +26,9 @@ def test_names_of_the_same_problem_have_one_value(name, seed):
         assert found == pytest.approx([found[0]] * len(found), rel=2e-3)
 
 
-def test_growth_prints_stores_and_draws(tmp_path, capsys):
+def test_growth_prints_stores_and_draws(tmp_path, in_process, capsys):
     pytest.importorskip("matplotlib")
+    in_process(growth)
     growth.main(["two", "--rows", "100,200", "--machines", "PairwiseSVC,scikit-learn", "--out", str(tmp_path)])
     out = capsys.readouterr().out
     assert "100" in out and "slopes" in out and "demands by wall seconds" in out and "threads" in out
@@ -73,8 +74,8 @@ def test_a_fit_is_ended_and_those_before_it_are_kept():
 
 
 def test_errors_of_a_child_are_told():
-    found, reason = limited.fits("growth", ["two", "no such machine", "--rows", "200"], 1, 10)
-    assert found == [] and "no such machine" in reason
+    found, reason = limited.fits("no_such_benchmark", [], 1, 10)
+    assert found == [] and "No module named benchmarks.no_such_benchmark" in reason
 
 
 def test_large_c_prints_its_tables(in_process, capsys):

@@ -41,7 +41,7 @@ def coefficients(est, n):
 def test_linear(machine, distance, form, seed):
     X, y = far(seed, distance)
     # Rounding leaves some of them without end: what is said of a machine is true wherever its fit is stopped.
-    est = fit(form(X), y, machine, kernel="linear", intercept="none", time_limit=0.5)
+    est = fit(form(X), y, machine, kernel="linear", intercept="none", time_limit=0.1)
     B, X = coefficients(est, len(y)), X.astype(np.longdouble)
     oracle = Joint(machine, np.eye(len(y)), y)
     if oracle.centered:  # the scores sum to zero except for the rounding of B
@@ -117,7 +117,7 @@ def test_scatter_without_intercept_never_claims_too_much(distance, seed):
 def test_kernel_values_without_digits_are_no_solution(seed):
     """Values of 1e36 leave no digit of a score of 1."""
     X, y = far(seed, 1e6)
-    est = fit(X, y, "crammer-singer", kernel="poly", gamma=1.0, time_limit=0.5)
+    est = fit(X, y, "crammer-singer", kernel="poly", gamma=1.0, time_limit=0.1)
     assert est.status_ != "solved"
 
 

@@ -52,8 +52,10 @@ def usual(rng, n, d, given):
     return (X / np.sqrt(d)).astype(given)
 
 
-@pytest.mark.parametrize("given", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [17, 40, 191, 193, 784, 1030])
+@pytest.mark.parametrize(
+    "d, given",
+    [(17, np.float64), (40, np.float32), (191, np.float64), (193, np.float32), (784, np.float32), (1030, np.float64)],
+)
 def test_rows_that_share_most_of_their_values(rng, d, given):
     X, kernel = usual(rng, 600, d, given), dict(kind="rbf", gamma=0.7)
     few, full = np.arange(0, 500), np.arange(541, 600)
@@ -289,21 +291,13 @@ def test_every_instruction_set(simd):
         "import sys, pytest; from polymargin import _core; assert _core.simd() == sys.argv[1]; "
         "sys.exit(pytest.main(sys.argv[2:]))"
     )
-    command = [
-        sys.executable,
-        "-c",
-        script,
-        simd,
-        "-q",
-        "-x",
-        "-p",
-        "no:xdist",
-        "-k",
-        "values_dense or number_of_features or edges_of_tiles or share_most or whole_range or test_scores",
-        __file__,
-        str(Path(__file__).with_name("test_scores.py")),
-    ]
+    kernels = "values_dense or number_of_features or edges_of_tiles or share_most or whole_range or test_scores"
+    weights = "(test_kernel_engine and kesler-hinge)"  # linear machines, every width of a row of classes
+    here = Path(__file__)
+    files = [here, here.with_name("test_scores.py"), here.parents[1] / "training" / "test_linear.py"]
+    options = ["-q", "-x", "-p", "no:xdist", "-p", "no:hypothesispytest", "-k", f"{kernels} or {weights}"]
     run = subprocess.run(
-        command, env={**os.environ, "POLYMARGIN_SIMD": simd}, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", script, simd, *options, *map(str, files)],
+        env={**os.environ, "POLYMARGIN_SIMD": simd}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]

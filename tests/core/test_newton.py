@@ -77,12 +77,12 @@ def test_large_C(hard):
     assert abs(model.duality_gap_) <= 1e-8
 
 
-@pytest.mark.parametrize("build, dtype", [(pairs, np.float64), (scatter, np.float32)])
-def test_weights(overlapping, build, dtype):
+@pytest.mark.parametrize("build, C, dtype", [(pairs, 0.1, np.float64), (scatter, 1.0, np.float32)])
+def test_weights(overlapping, build, C, dtype):
     X, y = overlapping
     w = np.random.default_rng(1).uniform(0.1, 5, ROWS)
     w[::40] = 0
-    model = assert_same_as_working_sets(build, X.astype(dtype), y, sample_weight=w)
+    model = assert_same_as_working_sets(lambda **o: build(C, **o), X.astype(dtype), y, sample_weight=w)
     assert not np.isin(model.support_, np.arange(0, ROWS, 40)).any()
 
 

@@ -26,13 +26,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 OPTIONS = dict(C=10.0, gamma=0.5, tol=1e-8, random_state=5)
 
 
-@pytest.fixture(scope="module")
-def client():
-    options = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 @pytest.fixture
 def data(seed, monkeypatch):
     """Rows, and the model of one machine on them, grown as a core set."""

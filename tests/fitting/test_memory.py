@@ -1,4 +1,4 @@
-"""Searches stay within their memory, measured as the growth of a process of its own."""
+"""Memory, measured and limited in a process of its own: searches stay within theirs, fits within what is free."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = """
+SEARCHES = """
 import gc, re, warnings
 from pathlib import Path
 import numpy as np
@@ -39,6 +39,26 @@ for machine in (PairwiseSVC(), OneVsRestSVC(), JointSVC("crammer-singer"), Joint
         search.fit(X, y)
         print(f"{(kilobytes('VmHWM') - before) / 1000:.1f} MB: {search}")
 """
+LIMIT = """
+import resource
+import numpy as np
+from pathlib import Path
+from polymargin import PairwiseSVC
+from polymargin.fitting.resources import budget
+
+X = np.random.default_rng(0).normal(size=(9000, 4))
+y = np.arange(9000) % 2
+PairwiseSVC(n_jobs=1).fit(X[:100], y[:100])
+size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 200 * 10**6,) * 2)
+print(budget("auto"))
+try:
+    PairwiseSVC(memory="4GB", n_jobs=1, C=100.0).fit(X, y)
+except MemoryError as error:
+    print(error)
+"""
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
 
 
 def peak_can_be_reset():
@@ -49,12 +69,28 @@ def peak_can_be_reset():
     return sys.platform == "linux"
 
 
-@pytest.mark.skipif(not peak_can_be_reset(), reason="the system does not tell the peak of a part of a run")
-def test_searches_keep_to_their_memory():
-    """On classes that are apart and on classes that overlap, in turn."""
-    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300)
+@pytest.fixture(scope="module")
+def said():
+    """What one process says of both: its start takes longer than a search."""
+    program = (SEARCHES if peak_can_be_reset() else "") + LIMIT
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
-    lines = run.stdout.splitlines()
-    sizes = [float(line.split()[0]) for line in lines if " MB: " in line]
+    return run.stdout.splitlines()
+
+
+@pytest.mark.skipif(not peak_can_be_reset(), reason="the system does not tell the peak of a part of a run")
+def test_searches_keep_to_their_memory(said):
+    """On classes that are apart and on classes that overlap, in turn. All kernel values would take 72 MB."""
+    sizes = [float(line.split()[0]) for line in said if " MB: " in line]
     assert len(sizes) == 6
-    assert max(sizes) <= 55, run.stdout
+    assert max(sizes) <= 55, said
+
+
+@linux
+def test_limits_of_the_process(said):
+    """ "auto" stays within `ulimit -v`; a memory that does not is a MemoryError that says what to do."""
+    most, error = said[-2:]
+    assert int(most) <= 10**8
+    assert error.startswith("PairwiseSVC: expected the fit to need no more memory than is free, got only 0.")
+    assert "all kernel values of 9,000 rows take 0.32 GB, of which memory='4GB' allows 4 GB" in error
+    assert 'pass a smaller memory, such as memory="100MB", fit fewer rows, or use CoreVectorSVC' in error

@@ -2,9 +2,6 @@
 
 import logging
 import os
-import subprocess
-import sys
-import textwrap
 import warnings
 
 import joblib
@@ -69,13 +66,13 @@ def test_warm_start_from_another_problem(nu, intercept):
     ],
 )
 def test_not_solved_is_a_warning(status, parameters, advice):
-    X, y = hard()
+    X, y = hard(100)
     model = JointSVC(**({"machine": "scatter"} | parameters))
     with pytest.warns(ConvergenceWarning, match=f"(?s)JointSVC ended with status '{status}'.*{advice}") as caught:
         model.fit(X, y)
     assert model.status_ == status
     assert caught[0].filename == __file__
-    assert model.predict(X).shape == (400,)
+    assert model.predict(X).shape == (100,)
     assert np.isfinite(model.duality_gap_) or model.duality_gap_ == np.inf
 
 
@@ -90,12 +87,12 @@ def test_not_solved_is_a_warning(status, parameters, advice):
     ids=str,
 )
 def test_time_limit_with_many_classes(parameters):
-    """Within a second of processor time, though every pass over all variables takes a while."""
+    """A second over the limit at most, in processor time, though every pass over all variables takes a while."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(4000, 20)), np.arange(4000) % 2000
-    machine = JointSVC(C=100.0, time_limit=1.0, tol=1e-6, n_jobs=1, **parameters)
+    machine = JointSVC(C=100.0, time_limit=0.4, tol=1e-6, n_jobs=1, **parameters)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
-        assert_within(2.0, lambda: machine.fit(X, y))
+        assert_within(1.4, lambda: machine.fit(X, y))
 
 
 @pytest.mark.filterwarnings("ignore:.*time_limit:sklearn.exceptions.ConvergenceWarning")
@@ -315,32 +312,3 @@ def test_memory():
         assert resources.budget(text) == size
     assert resources.budget(10**9) == 10**9
     assert os.path.exists("/proc/meminfo") is False or resources.system_memory() > 0
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
-def test_limits_of_the_process():
-    """ "auto" stays within `ulimit -v`; a memory that does not is a MemoryError that says what to do."""
-    program = textwrap.dedent("""
-        import resource
-        import numpy as np
-        from pathlib import Path
-        from polymargin import PairwiseSVC
-        from polymargin.fitting.resources import budget
-
-        X = np.random.default_rng(0).normal(size=(9000, 4))
-        y = np.arange(9000) % 2
-        PairwiseSVC(n_jobs=1).fit(X[:100], y[:100])
-        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (size + 200 * 10**6,) * 2)
-        print(budget("auto"))
-        try:
-            PairwiseSVC(memory="4GB", n_jobs=1, C=100.0).fit(X, y)
-        except MemoryError as error:
-            print(error)
-    """)
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
-    most, said = out.stdout.splitlines()
-    assert int(most) <= 10**8
-    assert said.startswith("PairwiseSVC: expected the fit to need no more memory than is free, got only 0.")
-    assert "all kernel values of 9,000 rows take 0.32 GB, of which memory='4GB' allows 4 GB" in said
-    assert 'pass a smaller memory, such as memory="100MB", fit fewer rows, or use CoreVectorSVC' in said

@@ -14,14 +14,6 @@ from polymargin.landmarks import streams
 OPTIONS = dict(n_landmarks=20, gamma=0.3, tol=1e-3)
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    options = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 def pid():
     return os.getpid()
 

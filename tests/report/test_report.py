@@ -160,9 +160,9 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture
 def tab(browser, page, request):
-    tab = browser.new_page(color_scheme=request.param)
+    tab = browser.new_page(color_scheme=getattr(request, "param", "light"))
     faults = []
     tab.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
     tab.on("pageerror", lambda e: faults.append(str(e)))
@@ -201,6 +201,7 @@ def test_keyboard(tab):
     assert tab.locator("#tip").inner_text() != said
 
 
+@pytest.mark.parametrize("tab", ["light", "dark"], indirect=True)
 def test_theme_button(tab):
     color = "getComputedStyle(document.body).backgroundColor"
     before = tab.evaluate(color)

@@ -24,7 +24,7 @@ KERNELS = [
 ]
 MACHINES = list(product(LOSSES, FORMS, INTERCEPTS))
 # The conic solver is slow, so a failing draw is shown as it is, not shrunk.
-few = settings(max_examples=8, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+few = settings(max_examples=6, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
 # Draws have up to twelve classes of one row.
 pytestmark = pytest.mark.filterwarnings("ignore:The number of unique classes is greater")
 every_machine = pytest.mark.parametrize("loss, form, intercept", MACHINES)

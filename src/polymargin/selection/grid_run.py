@@ -147,7 +147,7 @@ class GridRun:
         """Scores of the points on all folds; `share` is the part of each training set that is used."""
         rows = [self.row(point, (grid[0][point[0]], grid[1][point[1]]), share, iteration) for point in points]
         self.table += rows
-        numbers = sorted({j for _, j in points})
+        numbers, memory = sorted({j for _, j in points}), budget(self.search.memory)
         for part, (Z, folds) in enumerate(parts):
             engine = self.engine(part, Z)
             for done, j in enumerate(numbers):
@@ -164,7 +164,7 @@ class GridRun:
                     same = [k for k in left if values[k] is value or np.array_equal(values[k], value)]
                     used = {k: self.training_rows(engine, where[k][0], share) for k in same}
                     n_scores = len(Cs) * len(self.y) * (len(self.splits) if self.train else 1)
-                    by_code = [k for k in same if engine.by_code(used[k], n_scores, budget(self.search.memory))]
+                    by_code = [k for k in same if engine.by_code(used[k], n_scores, memory)]
                     if by_code:
                         self.all_folds(engine, by_code, used, where, Cs, path)
                     rest = [k for k in same if k not in by_code]

@@ -26,7 +26,9 @@ UNUSED_ROUNDS = 50  # rounds after which an unused cut is dropped
 ROUNDING_GAP = 1e-15  # relative gap that is rounding error
 PROGRAM_STEPS = 20_000  # of the small quadratic program in one round
 GAINED = 0.99  # of the gap, at most, is left by a round that is worth another
+NEXT_GAP = 0.01  # of the gap: what a round may leave of it
 POLISH = 30  # rounds of polishing at most
+IDLE = 4  # of them, at most, that do not halve the gap
 # oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
 Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
@@ -116,7 +118,7 @@ def minimize(
     cuts = Cuts(np.asarray(caps, dtype=np.float64), size)
     best, best_w, lower = np.inf, np.zeros(size), 0.0  # no dual value is below that of no cuts
     path: list[float] = []
-    exact, error, polished = 0.1, None, 0
+    exact, error, polished, idle = 0.1, None, 0, 0
     n_iter, status = 0, "solved"
     try:
         while True:
@@ -130,7 +132,8 @@ def minimize(
             n_iter += 1
             seconds = time.monotonic() - begin
             polished += path[-1] <= tol
-            if path[-1] <= goal or polished > POLISH:
+            idle += polished > 1 and path[-1] > 0.5 * path[-2]
+            if path[-1] <= goal or polished > POLISH or idle > IDLE:
                 break
             event = dict(n_iter=n_iter, violation=path[-1], primal=best, dual=lower, seconds=seconds)
             if n_iter >= limits.max_iter or limits.left() <= 0:
@@ -146,7 +149,8 @@ def minimize(
                     break
                 exact = max(1e-2 * exact, 1e-13)
             cuts.add(group[new], vectors[new], offsets[new])
-            cuts.solve(exact * min(goal, path[-1]) * max(best, 1e-300) / cuts.caps.sum())
+            wanted = min(max(goal, NEXT_GAP * path[-1]), tol)  # cuts are still missing: more exact would be wasted
+            cuts.solve(exact * wanted * max(best, 1e-300) / cuts.caps.sum())
     except KeyboardInterrupt as stop:  # the model is the best so far
         status, error = "interrupted", stop
     if path and path[-1] <= tol and status != "interrupted":
