@@ -1,13 +1,15 @@
 #include "landmarks/curvature.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "simd/landmark_steps.hpp"
 
 namespace polymargin {
 namespace {
 
-constexpr Index kTile = 256;  // rows whose features are met a second time while they are near
+constexpr Index kTile = 256;  // rows whose features are met a second time while they are near; a multiple of kRowsAtOnce
 
 // What is subtracted from, or gathered by, the scores of a row: a line per class in f, `ld` apart, becomes one number per row.
 template <class T>
@@ -43,7 +45,7 @@ void bend(const CurvedRows<T>& p, Index at, Index n, double* f, Index ld, T* D, 
   for (Index c = 0; c < p.classes; ++c)
     for (Index i = 0; i < n; ++i) {
       const double e = f[c * ld + i] - share * gathered[i];
-      D[c * ld + i] = static_cast<T>(e);
+      D[c * ld + i] = std::abs(e) < static_cast<double>(std::numeric_limits<T>::min()) ? T(0) : static_cast<T>(e);
       sums[c] += e;
     }
 }
@@ -54,21 +56,24 @@ template <class T>
 std::vector<double> curvature_product(const CurvedRows<T>& p, const double* d) {
   const LandmarkSteps<T>& steps = landmark_steps<T>();
   const Index classes = p.classes, m = p.m;
-  std::vector<T> U(classes * m), D(classes * kTile), tile(m * kTile);
+  std::vector<T> U(classes * m), D(classes * kTile), last;
   std::vector<double> f(classes * kTile), G(classes * m), sums(classes), out(d, d + classes * (m + 1));
   for (Index c = 0; c < classes; ++c)
     for (Index l = 0; l < m; ++l) U[c * m + l] = static_cast<T>(d[c * (m + 1) + l]);
   for (Index at = 0; at < p.n; at += kTile) {
     const Index n = std::min(kTile, p.n - at), padded = (n + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce;
-    for (Index l = 0; l < m; ++l) {
-      std::copy(p.phi + l * p.n + at, p.phi + l * p.n + at + n, tile.data() + l * kTile);
-      std::fill(tile.data() + l * kTile + n, tile.data() + l * kTile + padded, T(0));
+    KernelTile<T> tile{p.phi + at, p.n, m, n};
+    if (padded > n) {  // the last rows, with others that fill up
+      last.assign(m * padded, T(0));
+      for (Index l = 0; l < m; ++l)
+        std::copy(tile.values + l * p.n, tile.values + l * p.n + n, last.data() + l * padded);
+      tile = {last.data(), padded, m, padded};
     }
     for (Index c = 0; c < classes; ++c) std::fill_n(f.data() + c * kTile, padded, d[c * (m + 1) + m]);
-    steps.scores(tile.data(), kTile, m, padded, U.data(), classes, f.data());
+    steps.scores(tile, U.data(), classes, f.data(), kTile);
     bend(p, at, n, f.data(), kTile, D.data(), sums.data());
     for (Index c = 0; c < classes; ++c) std::fill(D.data() + c * kTile + n, D.data() + c * kTile + padded, T(0));
-    steps.project(tile.data(), kTile, m, padded, D.data(), classes, G.data());
+    steps.project(tile, D.data(), kTile, classes, G.data());
   }
   for (Index c = 0; c < classes; ++c) {
     for (Index l = 0; l < m; ++l) out[c * (m + 1) + l] += G[c * m + l];

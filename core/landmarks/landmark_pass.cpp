@@ -22,7 +22,8 @@ struct LandmarkPass<T>::Bench {
     D = slopes.get(classes * kTile);
   }
   // The k-th row of the tile, of all n; rows that fill up have no strength.
-  void set_rows(Index n, const std::function<Index(Index)>& example, const LandmarkProblem& p) {
+  template <class Example>
+  void set_rows(Index n, const Example& example, const LandmarkProblem& p) {
     size = n;
     padded = (n + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce;
     for (Index k = 0; k < padded; ++k) {
@@ -82,7 +83,7 @@ template <class T>
 LossSums LandmarkPass<T>::slopes(const T* tile, const double* b, double s, Bench& at) const {
   for (Index c = 0; c < p_.loss.classes; ++c)
     std::fill(at.f.begin() + c * kTile, at.f.begin() + c * kTile + at.padded, b[c]);
-  steps_.scores(tile, kTile, m_, at.padded, U_.data(), p_.loss.classes, at.f.data());
+  steps_.scores({tile, kTile, m_, at.padded}, U_.data(), p_.loss.classes, at.f.data(), kTile);
   const TileRows rows{at.label.data(), at.strength.data(), at.padded, s};
   return steps_.slopes(p_.loss, rows, at.f.data(), kTile, at.D, at.g.data(), at.curvature.data());
 }
@@ -113,7 +114,7 @@ LandmarkSums LandmarkPass<T>::sums(Index from, Index to, const double* U, const 
       const T* values = tile(first, last, at);
       add(out.losses, slopes(values, b, s, at));
       std::copy(at.curvature.begin(), at.curvature.begin() + at.size, curvature + (first - from));
-      steps_.project(values, kTile, m_, at.padded, at.D, classes, out.G.data());
+      steps_.project({values, kTile, m_, at.padded}, at.D, kTile, classes, out.G.data());
     }
     out.g = at.g;
   });

@@ -6,90 +6,115 @@ namespace polymargin {
 namespace POLYMARGIN_ISA {
 namespace {
 
-constexpr int kSums = 8;             // sums side by side: as many as hide the latency of an addition
+// Sums side by side: at least as many as hide the latency of an addition, and more where there are registers for them, since a
+// value that is loaded once serves several of them.
+constexpr int kSums = 8, kProjected = VECTOR_BYTES == 64 ? 16 : VECTOR_BYTES == 32 ? 12 : 8;
 constexpr int kClassesAtOnce = 4;    // that meet a vector of K while it is in a register
 constexpr Index kTermsOfScore = 32;  // terms of a sum in T
 constexpr double kUnasked = -1e300;  // short of a margin that a machine does not ask for
+constexpr double kTiny = 1.18e-38;   // about the smallest normal float
 typedef V<double> Doubles;
+
+// The sum of all lanes, half by half.
+template <int H, class T, int... I>
+INLINE V<T> folded(V<T> x, Numbers<I...>) {
+  return x + __builtin_shufflevector(x, x, (I ^ H)...);
+}
+template <class T, int H = W<T> / 2>
+INLINE T lane_sum(V<T> x) {
+  x = folded<H, T>(x, typename Count<W<T>>::type());
+  if constexpr (H > 1) return lane_sum<T, H / 2>(x);
+  return x[0];
+}
+
+// W<double> doubles as T. Those too small to be normal numbers of T become 0: processors take a hundred times as long to
+// multiply by the others, and probabilities far from a kink are mostly such numbers.
+template <class T>
+INLINE void store_narrowed(T* p, Doubles x) {
+  if constexpr (sizeof(T) == sizeof(double))
+    store<double>(p, x);
+  else
+    store_pack<W<double>>(p, __builtin_convertvector((x < kTiny) & (x > -kTiny) ? Doubles{} : x, typename Pack<T, W<double>>::V));
+}
 
 // ---- scores ----
 
+// Of the N vectors of rows from `at` on.
 template <int C, int N, class T>
-INLINE void score_columns(const T* K, Index ld, Index m, const T* U, double* f) {
-  for (Index l0 = 0; l0 < m; l0 += kTermsOfScore) {
-    const Index l1 = l0 + kTermsOfScore < m ? l0 + kTermsOfScore : m;
+INLINE void score_columns(const KernelTile<T>& K, Index at, const T* U, double* f, Index ld) {
+  for (Index l0 = 0; l0 < K.m; l0 += kTermsOfScore) {
+    const Index l1 = l0 + kTermsOfScore < K.m ? l0 + kTermsOfScore : K.m;
     V<T> sum[C][N] = {};
     for (Index l = l0; l < l1; ++l) {
       V<T> x[N];
-      UNROLL for (int v = 0; v < N; ++v) x[v] = load(K + l * ld + v * W<T>);
+      UNROLL for (int v = 0; v < N; ++v) x[v] = load(K.values + l * K.stride + at + v * W<T>);
       UNROLL for (int c = 0; c < C; ++c) {
-        const V<T> u = all<T>(U[c * m + l]);
+        const V<T> u = all<T>(U[c * K.m + l]);
         UNROLL for (int v = 0; v < N; ++v) sum[c][v] = multiply_add(u, x[v], sum[c][v]);
       }
     }
     UNROLL for (int c = 0; c < C; ++c) {
       T flat[N * W<T>];
       UNROLL for (int v = 0; v < N; ++v) store<T>(flat + v * W<T>, sum[c][v]);
+      double* line = f + c * ld + at;
       for (int l = 0; l < N * W<T>; l += W<double>)
-        store<double>(f + c * ld + l, load(f + c * ld + l) + widened<W<double>>(flat + l));
+        store<double>(line + l, load(line + l) + widened<W<double>>(flat + l));
     }
   }
 }
 
 template <int C, class T>
-void score_classes(const T* K, Index ld, Index m, Index n, const T* U, double* f) {
+void score_classes(const KernelTile<T>& K, const T* U, double* f, Index ld) {
   constexpr int N = kSums / C;
   Index i = 0;
-  for (; i + N * W<T> <= n; i += N * W<T>) score_columns<C, N, T>(K + i, ld, m, U, f + i);
-  for (; i < n; i += W<T>) score_columns<C, 1, T>(K + i, ld, m, U, f + i);
+  for (; i + N * W<T> <= K.n; i += N * W<T>) score_columns<C, N, T>(K, i, U, f, ld);
+  for (; i < K.n; i += W<T>) score_columns<C, 1, T>(K, i, U, f, ld);
 }
 
 template <class T>
-void scores(const T* K, Index ld, Index m, Index n, const T* U, Index classes, double* f) {
+void scores(const KernelTile<T>& K, const T* U, Index classes, double* f, Index ld) {
   Index c = 0;
   for (; c + kClassesAtOnce <= classes; c += kClassesAtOnce)
-    score_classes<kClassesAtOnce, T>(K, ld, m, n, U + c * m, f + c * ld);
-  for (; c + 2 <= classes; c += 2) score_classes<2, T>(K, ld, m, n, U + c * m, f + c * ld);
-  if (c < classes) score_classes<1, T>(K, ld, m, n, U + c * m, f + c * ld);
+    score_classes<kClassesAtOnce, T>(K, U + c * K.m, f + c * ld, ld);
+  for (; c + 2 <= classes; c += 2) score_classes<2, T>(K, U + c * K.m, f + c * ld, ld);
+  if (c < classes) score_classes<1, T>(K, U + c * K.m, f + c * ld, ld);
 }
 
 // ---- sums over rows ----
 
+// At R landmarks from `at` on.
 template <int C, int R, class T>
-INLINE void project_rows(const T* K, Index ld, Index m, Index n, const T* D, double* G) {
+INLINE void project_rows(const KernelTile<T>& K, Index at, const T* D, Index ld, double* G) {
   V<T> sum[C][R] = {};
-  for (Index i = 0; i < n; i += W<T>) {
+  const T* values = K.values + at * K.stride;
+  for (Index i = 0; i < K.n; i += W<T>) {
     V<T> x[R];
-    UNROLL for (int r = 0; r < R; ++r) x[r] = load(K + r * ld + i);
+    UNROLL for (int r = 0; r < R; ++r) x[r] = load(values + r * K.stride + i);
     UNROLL for (int c = 0; c < C; ++c) {
       const V<T> d = load(D + c * ld + i);
       UNROLL for (int r = 0; r < R; ++r) sum[c][r] = multiply_add(d, x[r], sum[c][r]);
     }
   }
   UNROLL for (int c = 0; c < C; ++c) {
-    UNROLL for (int r = 0; r < R; ++r) {
-      T one = 0;
-      for (int l = 0; l < W<T>; ++l) one += sum[c][r][l];
-      G[c * m + r] += static_cast<double>(one);
-    }
+    UNROLL for (int r = 0; r < R; ++r) G[c * K.m + at + r] += static_cast<double>(lane_sum<T>(sum[c][r]));
   }
 }
 
 template <int C, class T>
-void project_classes(const T* K, Index ld, Index m, Index n, const T* D, double* G) {
-  constexpr int R = kSums / C;
+void project_classes(const KernelTile<T>& K, const T* D, Index ld, double* G) {
+  constexpr int R = kProjected / C;
   Index l = 0;
-  for (; l + R <= m; l += R) project_rows<C, R, T>(K + l * ld, ld, m, n, D, G + l);
-  for (; l < m; ++l) project_rows<C, 1, T>(K + l * ld, ld, m, n, D, G + l);
+  for (; l + R <= K.m; l += R) project_rows<C, R, T>(K, l, D, ld, G);
+  for (; l < K.m; ++l) project_rows<C, 1, T>(K, l, D, ld, G);
 }
 
 template <class T>
-void project(const T* K, Index ld, Index m, Index n, const T* D, Index classes, double* G) {
+void project(const KernelTile<T>& K, const T* D, Index ld, Index classes, double* G) {
   Index c = 0;
   for (; c + kClassesAtOnce <= classes; c += kClassesAtOnce)
-    project_classes<kClassesAtOnce, T>(K, ld, m, n, D + c * ld, G + c * m);
-  for (; c + 2 <= classes; c += 2) project_classes<2, T>(K, ld, m, n, D + c * ld, G + c * m);
-  if (c < classes) project_classes<1, T>(K, ld, m, n, D + c * ld, G + c * m);
+    project_classes<kClassesAtOnce, T>(K, D + c * ld, ld, G + c * K.m);
+  for (; c + 2 <= classes; c += 2) project_classes<2, T>(K, D + c * ld, ld, G + c * K.m);
+  if (c < classes) project_classes<1, T>(K, D + c * ld, ld, G + c * K.m);
 }
 
 // ---- losses and slopes ----
@@ -201,12 +226,8 @@ INLINE void signed_slopes(const MarginLoss& p, Doubles y, double* f, Index ld, T
   const Doubles shared = p.reference == Reference::own ? sum : mean;
   for (Index c = 0; c < p.classes; ++c) {
     const Doubles d = load(f + c * ld) - (y == static_cast<double>(c) ? shared : mean);
-    double one = 0;
-    for (int l = 0; l < W<double>; ++l) {
-      D[c * ld + l] = static_cast<T>(d[l]);
-      one += d[l];
-    }
-    g[c] += one;
+    store_narrowed<T>(D + c * ld, d);
+    g[c] += lane_sum<double>(d);
   }
 }
 
@@ -225,7 +246,7 @@ LossSums slopes(const MarginLoss& p, const TileRows& rows, double* f, Index ld, 
     else
       each(p, u, rows.s, f + i, ld, one);
     signed_slopes<T>(p, y, f + i, ld, D + i, g, one);
-    for (int l = 0; l < W<double>; ++l) curvature[i + l] = static_cast<float>(one.curvature[l]);
+    store_narrowed<float>(curvature + i, one.curvature);
     all_rows.loss += one.loss, all_rows.smooth += one.smooth, all_rows.linear += one.linear;
   }
   LossSums out;

@@ -18,15 +18,6 @@ INLINE T converted(S x, const S* mean, const T* scale, Index k) {
   return scale ? y * scale[k] : y;
 }
 
-template <int... I>
-struct Numbers {};
-template <int N, int... I>
-struct Count : Count<N - 1, N - 1, I...> {};
-template <int... I>
-struct Count<0, I...> {
-  using type = Numbers<I...>;
-};
-
 // W values at x less the mean, as W values of T.
 template <class T, class S>
 INLINE V<T> centered(const S* x, const S* mean) {

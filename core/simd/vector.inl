@@ -95,6 +95,15 @@ template <class T>
 INLINE V<T> all(T x) {
   return x - V<T>{};
 }
+// The numbers 0, 1, ..., N - 1 for __builtin_shufflevector.
+template <int... I>
+struct Numbers {};
+template <int N, int... I>
+struct Count : Count<N - 1, N - 1, I...> {};
+template <int... I>
+struct Count<0, I...> {
+  using type = Numbers<I...>;
+};
 template <class T>
 INLINE I<T> iota() {
   I<T> v;

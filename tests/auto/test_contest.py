@@ -139,8 +139,77 @@ def test_neighbors_are_tried_as_long_as_was_said(many, bounded, monkeypatch, see
     assert any("the best of 1 neighbors" in said for said in model.explain_choices_) == bounded
 
 
-def test_the_last_step_of_landmarks_ends_after_twice_the_announced_time(many, monkeypatch, seed):
-    """Probabilities come from a fit on a sample, which may take longer than that on all rows."""
+@pytest.fixture(params=["pairwise", "landmarks"])
+def taken(many, monkeypatch, request):
+    """The machine that the contest takes."""
+    name = request.param
+    monkeypatch.setattr(contest, "chosen", lambda found, seconds: next(p for p in found if p.name == name))
+    return name
+
+
+class Clock:
+    """A clock for AutoSVC's tasks, on which a fit takes as long as it is told."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+def test_no_step_goes_beyond_twice_the_announced_time(taken, monkeypatch, seed):
+    """Trials take ten seconds each; the last fit and the one for probabilities share twice what was announced."""
+    clock, limits, deadlines, named, unseen = Clock(), [], [], task.machine_named, classifier.unseen
+    for module in (task, contest, tuning):
+        monkeypatch.setattr(module, "time", clock)
+
+    def timed(name, **given):
+        limits.append(given["time_limit"])
+        clock.now += 10.0
+        return named(name, **given | {"time_limit": None})
+
+    def kept(machine, Z, y, splits, deadline):
+        deadlines.append(deadline)
+        return unseen(machine, Z, y, splits)
+
+    monkeypatch.setattr(task, "machine_named", timed)
+    monkeypatch.setattr(classifier, "unseen", kept)
+    model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1200, seed))
+    announced, began = model.announced_seconds_, clock.now - 20.0  # the last two fits
+    assert 0 < limits[-2] < 2 * announced - began
+    assert deadlines == [2 * announced] and announced > task.SOON
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_a_last_fit_without_time_falls_back_on_the_sample(taken, better, monkeypatch, seed):
+    """If that is the better model; either way it is said, and the probabilities are those of the model."""
+    fits, named, settled = [], task.machine_named, classifier.settled
+
+    def kept(name, **given):
+        fits.append(named(name, **given))
+        return fits[-1]
+
+    def stopped(tuned, machine):
+        machine.status_ = "time_limit"
+        if better:
+            monkeypatch.setattr(machine, "predict", lambda Z: np.full(len(Z), 0), raising=False)
+        else:
+            monkeypatch.setattr(tuned.task.spare, "predict", lambda Z: np.full(len(Z), 0), raising=False)
+        return settled(tuned, machine)
+
+    monkeypatch.setattr(task, "machine_named", kept)
+    monkeypatch.setattr(classifier, "settled", stopped)
+    X, y = overlapping(1200, seed)
+    model = AutoSVC(C=1.0, gamma=0.2).fit(X, y)
+    (said,) = (line for line in model.explain_choices_ if line.startswith("Training: stopped after"))
+    rows = model.machine_.shape_fit_[0]
+    assert (rows < 1200) == better and f"the machine of {rows} rows, as " in said and "twice the announced time" in said
+    assert f'machine="{taken}"' in said and model.machine_ in fits and np.mean(model.predict(X) == y) > 0.5
+    np.testing.assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
+
+
+def test_probabilities_have_what_is_left_of_twice_the_announced_time(taken, monkeypatch, seed):
+    """They come from a fit on a sample, which may take longer than that on all rows."""
     deadlines, unseen = [], classifier.unseen
 
     def kept(machine, Z, y, splits, deadline):
@@ -148,11 +217,10 @@ def test_the_last_step_of_landmarks_ends_after_twice_the_announced_time(many, mo
         return unseen(machine, Z, y, splits, deadline)
 
     monkeypatch.setattr(classifier, "unseen", kept)
-    monkeypatch.setattr(contest, "chosen", lambda found, seconds: next(p for p in found if p.name == "landmarks"))
     begin = time.monotonic()
     model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1200, seed))
-    end = max(begin + 2 * model.announced_seconds_, time.monotonic() + task.SOON)
-    assert begin < deadlines[0] <= end
+    most = model.announced_seconds_ + max(model.announced_seconds_, task.SOON)
+    assert begin + most <= deadlines[0] <= time.monotonic() + most
 
 
 def test_landmarks_end_when_patience_does(many, monkeypatch, seed):

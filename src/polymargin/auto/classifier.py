@@ -29,7 +29,7 @@ from ..landmarks import LandmarkSVC
 from ..machines import MACHINES
 from . import remarks
 from .cells import frame, is_table
-from .contest import Contest
+from .contest import Contest, settled
 from .grid import quietly, sample_of
 from .probabilities import fitted, margins, probabilities, unseen
 from .record import AUTO, check_auto
@@ -221,16 +221,17 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         self.encoder_, self.best_params_, self.cv_score_ = tuning.encoder, tuning.params, tuning.score
         self.margins_, self.temperature_, self.evidence_weight_ = np.ones(1), 1.0, 0.0
         Z, labels = tuning.encoded(rows)
-        self.machine_ = task.machine(**self.best_params_, y=y, seconds=task.last_seconds(), verbose=self.verbose)
+        seconds = task.last_seconds()
+        last = self.machine_ = task.machine(**self.best_params_, y=y, seconds=seconds, verbose=self.verbose)
         try:
-            with told.of(self.machine_, "training"):
-                self.machine_.fit(Z, labels)
+            with told.of(last, "training"):
+                self.machine_ = settled(tuning, last.fit(Z, labels))
             self._remark(task, Z, labels)
             if self.calibrate and not (interrupted or told.ended):
                 self._calibrate(tuning)
                 told("calibration")
         except KeyboardInterrupt:
-            if not hasattr(self.machine_, "status_"):
+            if not hasattr(last, "status_"):
                 raise
             interrupted = True
         self.margins_ = margins(self.machine_)
@@ -240,7 +241,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         if task.announced is not None:
             task.tell(
                 f"Took {duration(self.fit_seconds_)}, announced {duration(task.announced)}; training "
-                f"{duration(self.machine_.fit_seconds_)}, expected {duration(task.training)}."
+                f"{duration(last.fit_seconds_)}, expected {duration(task.training)}."
             )
         if interrupted:
             keep(self)
@@ -307,11 +308,10 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         cut = StratifiedKFold if groups is None else StratifiedGroupKFold
         splits = cut(folds, shuffle=True, random_state=self.random_state).split(rows, y, groups)
         splits = quietly(list, splits)[: max(1, -(-tested * folds // len(rows)))]
-        machine, deadline = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf), tuning.deadline
+        machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
         if isinstance(machine, LandmarkSVC):  # as many as the machine has
             machine.set_params(n_landmarks=len(self.machine_.support_))
-            deadline = tuning.task.end()
-        F, at, code = quietly(unseen, machine, Z, y, splits, deadline)
+        F, at, code = quietly(unseen, machine, Z, y, splits, tuning.task.end())
         self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
         scores = "scores of the pairs of classes" if code is not None else "class scores"
         tuning.tell(

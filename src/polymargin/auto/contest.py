@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class Trial:
     right: np.ndarray
     support: int
     large: bool  # a core set that did not stay small, or for which there was no time
+    model: Any = None
 
 
 @dataclass
@@ -82,12 +84,13 @@ class Contest:
         few, many = (self.tried(self.exact, some) for some in (quarter, train))
         self.base, self.gain = many.m, max(float(many.right.mean() - few.right.mean()), 0.0)
         b = growth(few, many)
-        found = [self.prospect(self.exact, many, b)]
+        found, trials = [self.prospect(self.exact, many, b)], {self.exact: many}
         if found[0].seconds > LONG:
             # A trial may take some times as long as that of the exact machine, if that is a small part of its time.
             most = max(SHORTEST, min(4 * many.seconds, 0.1 * found[0].seconds))
-            trials = {name: self.tried(name, self.some(name, train), most) for name in self.others()}
-            found += [self.prospect(name, trial, b) for name, trial in trials.items()]
+            others = {name: self.tried(name, self.some(name, train), most) for name in self.others()}
+            found += [self.prospect(name, trial, b) for name, trial in others.items()]
+            trials |= others
         if np.isfinite(tuning.deadline):
             best = chosen(found, tuning.left() / 2)
         else:
@@ -99,8 +102,11 @@ class Contest:
             f"Machine: {NAMES.get(best.name, best.name)}, after fits on {few.m} and {many.m} rows. Expected for "
             f"{self.n}: {'; '.join(map(str, found))}."
         )
+        before = dict(tuning.params)
         if best.name == "core-vector":
             tuning.climb()
+        if tuning.params == before:
+            task.spare, tuning.held = trials[best.name].model, self.held
         self.announce(best)
 
     def some(self, name: str, train: np.ndarray) -> np.ndarray:
@@ -119,7 +125,7 @@ class Contest:
         left, seconds = self.tuning.left(), min(best.seconds, self.tuning.longest)
         sampled = best.seconds * (min(LAST_ROWS, self.n) / self.n) ** best.power
         self.task.announced = time.monotonic() - self.task.began + min(seconds + sampled, left)
-        self.task.training = seconds
+        self.task.training, self.task.calibration = seconds, sampled
         self.task.tell(f"Time: about {duration(self.task.announced)} in all.")
 
     def tried(self, name: str, rows: np.ndarray, most: float = np.inf) -> Trial:
@@ -136,7 +142,7 @@ class Contest:
         right = model.predict(Z) == y
         support = max(getattr(model, "core_size_path_", ())) if name == "core-vector" else len(model.support_)
         large = name == "core-vector" and model.status_ in ("large_core", "time_limit")
-        return Trial(len(rows), spent, right, int(support), large)
+        return Trial(len(rows), spent, right, int(support), large, model)
 
     def prospect(self, name: str, trial: Trial, b: float) -> Prospect:
         """From a fit on a sample to all rows; b is that of the exact machine."""
@@ -151,6 +157,25 @@ class Contest:
             seconds = np.inf
         accuracy = min(float(trial.right.mean()) + gain, 1.0)
         return Prospect(name, seconds, min(size, budget(self.task.asked.memory)), accuracy, support, trial.right, power)
+
+
+def settled(tuning: Tuning, machine: Any) -> Any:
+    """A trained machine; of one whose time was up, and the same on a sample, the one that is right more often."""
+    task = tuning.task
+    if machine.status_ != "time_limit" or task.spare is None:
+        return machine
+    Z, y = tuning.encoded(tuning.held)
+    sampled, stopped = (float(np.mean(model.predict(Z) == y)) for model in (task.spare, machine))
+    limit = "the time limit" if task.end() == task.deadline else "twice the announced time"
+    rows, right, other = machine.shape_fit_[0], stopped, sampled
+    if sampled > stopped:
+        rows, right, other = task.spare.shape_fit_[0], sampled, stopped
+    task.tell(
+        f"Training: stopped after {duration(machine.fit_seconds_)}, to end within {limit}. Taken is the machine of "
+        f'{rows} rows, {"as tried" if sampled > stopped else "as far as it came"}: {right:.3f} of {len(y)} rows beyond '
+        f'the sample are right, with the other {other:.3f}; machine="{task.name}" trains to the end.'
+    )
+    return task.spare if sampled > stopped else machine
 
 
 def growth(few: Trial, many: Trial) -> float:

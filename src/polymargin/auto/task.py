@@ -18,7 +18,7 @@ from ..reductions import OneVsRestSVC, PairwiseSVC
 
 MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
 PATIENCE = 600.0  # seconds that training may take without a time limit
-SOON = 10.0  # seconds that a step has in any case
+SOON = 10.0  # seconds that everything may take longer than announced in any case: a busy machine is not foretold
 MANY_ROWS = 25_000  # beyond, machines are tried on samples first
 REDUCTIONS = {
     "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
@@ -37,7 +37,8 @@ class Task:
     Rows of one of the `groups`, if there are any, are never on both sides of a split.
 
     `choices` are sentences, one for every choice; `rng` draws samples; `began` and `deadline` are times of
-    `time.monotonic`; `announced` and `training` are seconds that everything and the last fit will take, if known.
+    `time.monotonic`; `announced`, `training` and `calibration` are seconds that everything, the last fit and what
+    follows it will take, if known. `spare` is the chosen machine as it was tried on a sample.
     """
 
     asked: Any
@@ -49,12 +50,15 @@ class Task:
     groups: Any = None
     name: str = ""
     choices: list[str] = field(default_factory=list)
-    began: float = field(default_factory=time.monotonic)
     announced: float | None = None
     training: float = np.inf
+    calibration: float = 0.0
+    spare: Any = None
+    began: float = field(init=False)
     rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
+        self.began = time.monotonic()
         self.rng = np.random.default_rng(self.asked.random_state)
         self.name = self.choose_machine()
 
@@ -62,16 +66,23 @@ class Task:
         return max(self.deadline - time.monotonic(), 0.0)
 
     def last_seconds(self) -> float:
-        """For the last fit. Landmarks, which go on with more and more of them, have twice what was expected of them."""
-        if self.name != "landmarks" or np.isinf(self.training):
+        """For the last fit: its part of what is left of twice the announced time.
+
+        Landmarks, which go on with more and more of them, have no more than twice what was expected of them.
+        """
+        if self.announced is None:
             return self.left()
-        longest = max(2 * self.training, 30.0)
-        return min(self.left(), longest if np.isfinite(self.deadline) else min(longest, PATIENCE))
+        most = (self.end() - time.monotonic()) * (self.training or 1.0) / (self.training + self.calibration or 1.0)
+        if self.name == "landmarks":
+            most = min(most, max(2 * self.training, 30.0))
+            most = most if np.isfinite(self.deadline) else min(most, PATIENCE)
+        return most
 
     def end(self) -> float:
-        """When everything ends at the latest: after twice the time that was announced."""
-        late = np.inf if self.announced is None else self.began + 2 * self.announced
-        return min(self.deadline, max(late, time.monotonic() + SOON))
+        """When everything ends at the latest: after twice the time that was announced, or that and `SOON`."""
+        if self.announced is None:
+            return self.deadline
+        return min(self.deadline, self.began + self.announced + max(self.announced, SOON))
 
     def tell(self, line: str) -> None:
         self.choices.append(line)

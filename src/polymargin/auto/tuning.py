@@ -46,6 +46,7 @@ class Tuning:
         self.cuts = 1  # how often the rows were cut into folds for it
         self.pace: tuple[int, float] | None = None  # (rows, seconds) of a fit
         self.power = 2.0  # of the rows in its time
+        self.held = self.sample[:0]  # rows that no trial of a machine has seen
         self.longest = np.inf  # seconds that the last fit may take, by fewer rows if need be
 
     @property

@@ -57,7 +57,7 @@ def candidates(y: np.ndarray, weight: np.ndarray, mark: np.ndarray, most: int) -
 
 
 class Choice:
-    """Landmarks from a pool of rows, one after another; `values(at)` are the kernel values of all rows and rows `at`.
+    """Landmarks from a pool of rows, one after another; `values(at)` are the kernel values of rows `at` and all.
 
     A row is drawn with a probability like what is left of it, which landmarks only lessen. So several are drawn at
     once, for one block of kernel values, and each is taken with the share of it that those before it have left: this
@@ -85,7 +85,7 @@ class Choice:
             size = min(max(1, len(self.chosen) // 4), BATCH, m - len(self.chosen))
             at = np.searchsorted(total, self.rng.random(size) * total[-1], side="right")
             at = np.minimum(at, len(total) - 1)
-            for i, k, u in zip(at, self.values(at).T, self.rng.random(size), strict=True):
+            for i, k, u in zip(at, self.values(at), self.rng.random(size), strict=True):
                 if not self.chosen or u * before[i] < self.left[i]:
                     self.take(int(i), k)
         return self.chosen

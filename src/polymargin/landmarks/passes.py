@@ -13,6 +13,7 @@ from ..kernels import as_data
 from .choice import Basis
 from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
 
+PART = 8  # of the rows, at most, stand for the curvature of all where these are few
 FLAT = 1e-6  # of the mean curvature: rows with less have no part in a Newton step
 STEP = 1 << 16  # examples between two looks at the clock; a multiple of the core's tile
 
@@ -58,7 +59,7 @@ class HeldRows:
         """Rows that stand for the curvature at a point: all, or enough of them, the more curved the likelier."""
         n, m = len(self.y), len(self.L)
         weight = point.curvature + (self.losses.n_classes * damping * self.strength).astype(np.float32)
-        share = drawn_shares(weight, max(FEWEST, ROWS * m))
+        share = drawn_shares(weight, max(min(FEWEST, n // PART), ROWS * m))
         at = np.flatnonzero(np.random.default_rng(self.seed).random(n, dtype=np.float32) < share)
         at = at if len(at) else np.arange(min(n, FEWEST))
         share = np.maximum(share, np.float32(1e-30))

@@ -32,6 +32,7 @@ LEAST_OF_LANDMARKS = 32  # rows per landmark of the smallest level
 ROUGH = 1e-2  # gap of all levels but the last
 LEAST_GAIN = 3e-3  # or what a step gains, of P: on fewer rows P is off by more
 HELD_OUT = 20_000  # rows that compare numbers of landmarks, at most
+HELD_AT_ONCE = 1024  # of them, whose kernel values stay in a cache
 RACE = (20_000, 100_000)  # rows that train for it, at least and at most; an eighth of all between
 
 
@@ -84,7 +85,7 @@ def pool_of(task: LandmarkTask, how: str, most: int) -> tuple[Choice, np.ndarray
     data, record = as_data(X), task.kernel(X, X)
 
     def values(at: np.ndarray) -> np.ndarray:
-        return _core.kernel_block(data, data, record, every, every[at], "float64", 1)
+        return _core.kernel_block(data, data, record, every[at], every, task.dtype, 1)
 
     diagonal = np.maximum(_core.diagonal(data, record, every, "float64"), 0.0)
     return Choice(how, len(rows), values, diagonal, rng), some
@@ -245,10 +246,9 @@ def hits(task: LandmarkTask, fit: Fit, part: np.ndarray) -> np.ndarray:
     """Which of some rows are classified right."""
     basis, right = fit.basis, np.zeros(len(part), dtype=bool)
     U, b = expanded(basis.L, fit.W)
-    for first in range(0, len(part), 4096):
-        some = part[first : first + 4096]
-        K = basis.values(task.X, task.rows[some], task.limits.threads, basis.dtype)
-        right[first : first + 4096] = (U.reshape(len(b), -1).astype(K.dtype) @ K + b[:, None]).argmax(axis=0) == task.y[
-            some
-        ]
+    B = U.reshape(len(b), -1).astype(basis.dtype)
+    for first in range(0, len(part), HELD_AT_ONCE):
+        at = slice(first, first + HELD_AT_ONCE)
+        K = basis.values(task.X, task.rows[part[at]], task.limits.threads, basis.dtype)
+        right[at] = (B @ K + b[:, None]).argmax(axis=0) == task.y[part[at]]
     return right
