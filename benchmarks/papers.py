@@ -60,7 +60,7 @@ MISPRINTS = """
 | Wang | table VI, iterations of DNA and Satimage, criterion II | as in table IV | copied: their errors differ |
 | Wang | table VI, Iris, criterion II | 11.68 iterations, the mean of five searches | not a mean of five whole numbers |
 | Wang | text of table IV | 2,700 programs of cross-validation | five times as many: the folds are missing |
-| Wang | table V, Vehicle, criterion I | sparse 25.54, single 28.84 | swapped: elsewhere here sparse is near dense |
+| Wang | table V, Vehicle, criterion I | sparse 25.54, single 28.84 | seem swapped: elsewhere sparse is near dense |
 | Wang | text of table V | 3.89 % on Yeast, the largest increase | compares two different methods |
 | Wang | table II, Glass | a smallest class of 0 rows | six classes, the smallest of 9 rows |
 | Wang | table II, DNA | 765 to 1,654 rows per class of n = 2,000 | counts of training and test rows, 3,186 |
@@ -208,10 +208,11 @@ def verdicts(parts):
     reasons = {}
     for e, c in judged:
         if c["row"] in e.safe:
-            reasons.setdefault((f"{e.paper} {e.name}", e.safe[c["row"]]), []).append(c["row"])
-        lines += ["", "These cells could hardly have failed:", ""]
-    for (where, why), rows in reasons.items():
-        lines.append(f"- {where}, {', '.join(dict.fromkeys(rows))} ({len(rows)} cells): {why}.")
+            reasons.setdefault((e.paper, e.safe[c["row"]]), []).append((e.name, c["row"]))
+    lines += ["", "These cells could hardly have failed:", ""]
+    for (paper, why), places in reasons.items():
+        names, rows = (", ".join(dict.fromkeys(part)) for part in zip(*places, strict=True))
+        lines.append(f"- {paper} {names}: {rows} ({len(places)} cells): {why}.")
     return lines
 
 
@@ -226,7 +227,7 @@ def section(parts):
     lines += [f"- *{', '.join(users[remark]).capitalize()}.* {remark}" for remark in shared]
     lines += [""] if shared else []
     for e, cells in parts:
-        lines += [f"### {e.name.capitalize()}: {e.title}", "", e.where + ".", ""]
+        lines += [f"### {e.name[0].upper()}{e.name[1:]}: {e.title}", "", e.where + ".", ""]
         picture = PICTURES / f"{e.key}.png"
         if picture.exists():
             lines += [f"![{e.title}](images/papers/{picture.name})", ""]

@@ -125,7 +125,7 @@ EXHIBITS = (
             "Support vectors are patterns, each counted once no matter how many of its multipliers are positive.",
             'Both costs are solved, and timed, with solver="auto". The paper\'s own M-1-SMO and M-1-KSK have a '
             "separate table below.",
-            "All three methods are solvers of the same compiled core here, and Matlab code in the paper. Only the "
+            "All three methods are solvers of the same compiled core here; the paper's own two are Matlab code. Only the "
             "ratios to one-vs-rest are compared, and one-vs-rest has improved most since: LIBSVM's way of choosing "
             "pairs (2005) and kernel values shared by all classes came after the paper. On glass and thyroid the "
             "paper's one-vs-rest takes longer than the Kesler machine, which has T - 1 variables per row in one "
