@@ -125,13 +125,13 @@ EXHIBITS = (
             "Support vectors are patterns, each counted once no matter how many of its multipliers are positive.",
             'Both costs are solved, and timed, with solver="auto". The paper\'s own M-1-SMO and M-1-KSK have a '
             "separate table below.",
-            "All three methods are solvers of the same compiled core here; the paper's own two are Matlab code. Only the "
-            "ratios to one-vs-rest are compared, and one-vs-rest has improved most since: LIBSVM's way of choosing "
-            "pairs (2005) and kernel values shared by all classes came after the paper. On glass and thyroid the "
-            "paper's one-vs-rest takes longer than the Kesler machine, which has T - 1 variables per row in one "
-            "problem. Ours takes 2.5 and 1.1 ms of processor time at its best parameters. Every fit, even of six "
-            "rows, takes 0.5 ms (AVX-512; `python -m benchmarks.paper_checks milliseconds`), so no fit of 193 rows "
-            "can take the printed 0.0972 of the 2.5 ms on glass.",
+            "All three methods are solvers of the same compiled core here; the paper's own two are Matlab code. Only "
+            "the ratios to one-vs-rest are compared, and one-vs-rest has improved most since: LIBSVM's way of "
+            "choosing pairs (2005) and kernel values shared by all classes came after the paper. On glass and "
+            "thyroid the paper's one-vs-rest takes longer than the Kesler machine, which has T - 1 variables per row "
+            "in one problem. Ours takes 2.5 and 1.1 ms of processor time at its best parameters. Every fit, even of "
+            "six rows, takes 0.5 ms (AVX-512; `python -m benchmarks.paper_checks milliseconds`), so no fit of 193 "
+            "rows can take the printed 0.0972 of the 2.5 ms on glass.",
         ),
     ),
     Exhibit(
