@@ -217,22 +217,24 @@ def verdicts(parts):
 
 
 def section(parts):
-    """The exhibits of a paper; a remark that several of them share comes first, with the names of these."""
+    """The exhibits of a paper; remarks that several of them share come first, under the names of these."""
     users = {}
     for e, _ in parts:
         for remark in e.decided:
             users.setdefault(remark, []).append(e.name)
-    shared = [remark for remark, names in users.items() if len(names) > 1]
-    lines = ["Choices and remarks that concern several tables or figures:", ""] if shared else []
-    lines += [f"- *{', '.join(users[remark]).capitalize()}.* {remark}" for remark in shared]
-    lines += [""] if shared else []
+    shared, lines = {}, []
+    for remark, names in users.items():
+        if len(names) > 1:
+            shared.setdefault(", ".join(names), []).append(remark)
+    for names, remarks in shared.items():
+        lines += [f"Choices and remarks for {names}:", "", *(f"- {remark}" for remark in remarks), ""]
     for e, cells in parts:
         lines += [f"### {e.name[0].upper()}{e.name[1:]}: {e.title}", "", e.where + ".", ""]
         picture = PICTURES / f"{e.key}.png"
         if picture.exists():
             lines += [f"![{e.title}](images/papers/{picture.name})", ""]
         lines += pivot(cells) if cells else [] if picture.exists() else ["Not stored yet.", ""]
-        own = [f"- {remark}" for remark in e.decided if remark not in shared]
+        own = [f"- {remark}" for remark in e.decided if len(users[remark]) == 1]
         lines += ["Choices and remarks:", "", *own, ""] if own else []
     return lines
 

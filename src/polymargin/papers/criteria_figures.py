@@ -278,6 +278,7 @@ GRID = (
     "The surface is for one half, with ln C from -4 to 8 and ln sigma from -3 to 4, because the paper does not print "
     "the limits of its axes."
 )
+ONE_HALF = "The surface is for one half."
 MEANS = "The search uses one half, and errors are means over 20 halves."
 EXHIBITS = (
     figure(
@@ -293,16 +294,14 @@ EXHIBITS = (
         fast_rows=("Wine",),
         decided=(GRID,),
     ),
-    figure(2, "Criterion I with the optimizer's path, and the test error", draw_criterion("I"), decided=("One half.",)),
+    figure(2, "Criterion I with the optimizer's path, and the test error", draw_criterion("I"), decided=(ONE_HALF,)),
     figure(
         3,
         "Class separability and radius-margin bound of the first two classes of Wine",
         draw_separability,
         decided=(GRID, "Both use K + I/C."),
     ),
-    figure(
-        4, "Criterion II with the optimizer's path, and the test error", draw_criterion("II"), decided=("One half.",)
-    ),
+    figure(4, "Criterion II with the optimizer's path, and the test error", draw_criterion("II"), decided=(ONE_HALF,)),
     figure(
         5, "Criterion I and test error while the search runs, one gamma", draw_evolution("spherical"), decided=(MEANS,)
     ),
