@@ -15,7 +15,7 @@ from functools import partial
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.papers import stored_runs
@@ -163,8 +163,7 @@ def neighbors():
         ("ISOLET", 3, range(1), (0.1, 1.0, 10.0)),
     ):
         y = isomap.rows(row, False)[1]
-        cut = [StratifiedKFold(n_folds, shuffle=True, random_state=s).split(y, y) for s in seeds]
-        splits = [split for parts in cut for split in parts]
+        splits = [split for seed in seeds for split in folds(y, n_folds, seed)]
         for n_neighbors in (5, 10, 20, 40):
             found = cross_validated(row, splits, n_neighbors, Cs)
             at = ", ".join(f"C = {C:g} {e:.1f} %" for C, e in zip(Cs, found, strict=True))
