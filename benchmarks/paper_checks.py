@@ -175,7 +175,17 @@ def neighbors():
     print(f"  ISOLET, nearest neighbor: {', '.join(f'{e:.1f}' for e in found)} %")
 
 
-CHECKS = (machines, mnist, sixths, draws, milliseconds, codes, pixels, copies, intrusion, neighbors)
+def baseline():
+    """Table 2 and figure 2 of the Isomap paper: SVM-multiclass on Toy at several c."""
+    X, y, X_test, y_test = isomap.rows("Toy", False)
+    for c in (0.01, 1.0, 100.0, 140.0, 200.0):
+        model = fitted(StructuredSVC(c, scaling="svm-multiclass", intercept="none", tol=1e-7), X, y)
+        found = model.predict(X_test)
+        error, F1 = (values.mean() for values in isomap.of_classes(y_test, found))
+        print(f"  c = {c:g}: {100 * np.mean(found != y_test):.2f} %, by class {error:.2f} %, F1 {F1:.2f} %")
+
+
+CHECKS = (machines, mnist, sixths, draws, milliseconds, codes, pixels, copies, intrusion, neighbors, baseline)
 
 
 if __name__ == "__main__":
