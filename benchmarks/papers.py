@@ -45,31 +45,31 @@ TITLES = {
 MISPRINTS = """
 | paper | where | printed | read as |
 |---|---|---|---|
-| Jenssen | eq. 6 to 8 | scatter equals a'Ka "up to a constant" | K / T: else biases and losses do not fit |
+| Jenssen | eq. 6 to 8 | scatter equals a'Ka "up to a constant" | K / T, otherwise biases and losses do not match |
 | Jenssen | before eq. 16 | dual of the squared hinge t - t²/2 | t + t²/2 for t ≤ 0 |
 | Jenssen | eq. 16 | diag(1/µ²) | K/T + I/µ |
 | Jenssen | eq. 17 | infimum of a concave function | the infimum of its negative |
 | Jenssen | figure 4 | class means -4, 2, 4 and "global mean 2" | their mean is 2/3 |
-| Jenssen | text of table 2 | 99.87 and 99.38 % of 630 rows | 99.84 and 99.37 are the nearest possible |
+| Jenssen | text of table 2 | 99.87 and 99.38 % of 630 rows | 99.84 and 99.37 are the nearest possible values |
 | Jenssen | text of table 6 | 364 rows of USPS | 365: every 20th of 7,291, with 19 to 64 rows per class, as printed |
-| Jenssen | solver in Shogun | LIBSVM "is only capable of a without-bias training" | of a training with bias |
+| Jenssen | solver in Shogun | LIBSVM "is only capable of a without-bias training" | of training with a bias |
 | Jenssen, Franc, Wang | tables of data sets | Glass has 13 attributes | 9 |
 | Franc | table 1 | Thyroid has 3 attributes | 5 |
 | Franc | eq. 2, 3 | b² in the sum; no bound on the slacks | the sum of b_m²; slacks ≥ 0 for the linear cost |
 | Wang | eq. 22, 25 | 1/(4 - ...); divided by n² | a quarter of the squared distance of means; divided by n |
 | Wang | table VI, iterations of DNA and Satimage, criterion II | as in table IV | copied: their errors differ |
-| Wang | table VI, Iris, criterion II | 11.68 iterations in the mean of five searches | no mean of five whole numbers |
-| Wang | text of table IV | 2,700 programs of cross-validation | times five: the folds are forgotten |
-| Wang | table V, Vehicle, criterion I | sparse 25.54, single 28.84 | exchanged: elsewhere sparse equals dense here |
+| Wang | table VI, Iris, criterion II | 11.68 iterations, the mean of five searches | not a mean of five whole numbers |
+| Wang | text of table IV | 2,700 programs of cross-validation | five times as many: the folds are missing |
+| Wang | table V, Vehicle, criterion I | sparse 25.54, single 28.84 | seem swapped: elsewhere sparse is near dense |
 | Wang | text of table V | 3.89 % on Yeast, the largest increase | compares two different methods |
 | Wang | table II, Glass | a smallest class of 0 rows | six classes, the smallest of 9 rows |
-| Wang | table II, DNA | 765 to 1,654 rows per class of n = 2,000 | those of training and test rows, 3,186 |
+| Wang | table II, DNA | 765 to 1,654 rows per class of n = 2,000 | counts of training and test rows, 3,186 |
 | Wang | table VIII | two columns "Spatial GRBF" of criterion II | spherical and ellipsoidal |
 | Asharaf | eq. 8, 9, 11 | <y, y'> + k | the product <y, y'> k |
 | Asharaf | code of the classes | sqrt(1/(T(T-1))) for other classes | its negative (`code="printed"`: as printed) |
 | Asharaf | eq. 13 | 0 < α < C | α > 0: there is no C |
 | Silva | eq. 3, second line | sqrt(exp(-d²/γ) - α) | exp(d²/(2γ)) - α; in the rerun sqrt(exp(d²/γ) - α) |
-| Silva | section 5.2 | recall a/(a+b), precision a/(a+c) | exchanged |
+| Silva | section 5.2 | recall a/(a+b), precision a/(a+c) | swapped |
 """
 
 
@@ -196,9 +196,9 @@ def verdicts(parts):
         "",
         '## What "as good" means',
         "",
-        "A cell is as good as printed if it is worse by at most the standard deviation that is printed with it, or by "
-        f"at most one point where none is. Of the {len(judged)} accuracies and errors of the papers' own methods, and "
-        f"of the {len(open_)} that could have failed:",
+        "A cell is as good as printed if it is worse by at most the standard deviation printed with it, or by at most "
+        f"one point where none is printed. The table counts the {len(judged)} accuracies and errors of the papers' own "
+        f"methods, and the {len(open_)} of them that could have failed.",
         "",
         f"| worse than printed | of {len(judged)} | of {len(open_)} |",
         "|---|--:|--:|",
@@ -208,10 +208,34 @@ def verdicts(parts):
     reasons = {}
     for e, c in judged:
         if c["row"] in e.safe:
-            reasons.setdefault((f"{e.paper} {e.name}", e.safe[c["row"]]), []).append(c["row"])
-    lines += ["", "Cells that could hardly have failed:", ""]
-    for (where, why), rows in reasons.items():
-        lines.append(f"- {where}, {', '.join(dict.fromkeys(rows))} ({len(rows)} cells): {why}.")
+            reasons.setdefault((e.paper, e.safe[c["row"]]), []).append((e.name, c["row"]))
+    lines += ["", "These cells could hardly have failed:", ""]
+    for (paper, why), places in reasons.items():
+        names, rows = (", ".join(dict.fromkeys(part)) for part in zip(*places, strict=True))
+        lines.append(f"- {paper} {names}: {rows} ({len(places)} cells): {why}.")
+    return lines
+
+
+def section(parts):
+    """The exhibits of a paper; remarks that several of them share come first, under the names of these."""
+    users = {}
+    for e, _ in parts:
+        for remark in e.decided:
+            users.setdefault(remark, []).append(e.name)
+    shared, lines = {}, []
+    for remark, names in users.items():
+        if len(names) > 1:
+            shared.setdefault(", ".join(names), []).append(remark)
+    for names, remarks in shared.items():
+        lines += [f"Choices and remarks for {names}:", "", *(f"- {remark}" for remark in remarks), ""]
+    for e, cells in parts:
+        lines += [f"### {e.name[0].upper()}{e.name[1:]}: {e.title}", "", e.where + ".", ""]
+        picture = PICTURES / f"{e.key}.png"
+        if picture.exists():
+            lines += [f"![{e.title}](images/papers/{picture.name})", ""]
+        lines += pivot(cells) if cells else [] if picture.exists() else ["Not stored yet.", ""]
+        own = [f"- {remark}" for remark in e.decided if len(users[remark]) == 1]
+        lines += ["Choices and remarks:", "", *own, ""] if own else []
     return lines
 
 
@@ -223,19 +247,23 @@ def page():
     lines = [
         "# The papers, rerun",
         "",
-        "Every table below is an experiment of one of the five papers, run again with its protocol: our figure, and "
-        "the printed one in brackets; bold where ours is worse by more than the printed standard deviation (one point "
-        "where none is printed). Deviations are over the halves, folds, draws or seeds that are named below each "
-        f"table; tables with more than {WIDE} columns leave them to the CSV files. Running times are ratios to the "
-        "reference method of the same run.",
+        "We reran the experiments of the five papers behind this library, following the protocol of each paper. Every "
+        "table shows our figure with the printed one in parentheses. Bold marks figures that are worse than printed by "
+        "more than the printed standard deviation, or by more than one point where none is printed.",
         "",
-        "    polymargin reproduce kesler --table 2          one table, beside the printed one",
-        "    polymargin reproduce scatter --figure 3        one figure, drawn again",
-        "    polymargin reproduce --fast                    reduced grids of everything, for a first look",
+        "Deviations are over the halves, folds, draws or seeds named below each table; tables with more than "
+        f"{WIDE} columns leave them to the CSV files. Running times are ratios to the reference method of the same "
+        "run. Remarks that rest on a single run outside these tables name the command that repeats it.",
         "",
-        f"Results of {' to '.join(dict.fromkeys((dates[0], dates[-1])))} with {used}, Python {made['python']} on "
-        f"{made['machine']}, stored in `benchmarks/results/papers`; this page is made from them by "
-        "`python -m benchmarks.papers`. The machine was busy with other work, so times are only good for rough ratios.",
+        "    polymargin reproduce kesler --table 2          rerun one table and compare it with the printed one",
+        "    polymargin reproduce scatter --figure 3        redraw one figure",
+        "    polymargin reproduce --fast                    run everything on reduced grids, for a first look",
+        "    python -m benchmarks.paper_checks              the single runs behind some remarks",
+        "",
+        f"The results are from {' to '.join(dict.fromkeys((dates[0], dates[-1])))}, with {used}, Python "
+        f"{made['python']} on {made['machine']}. They are stored in `benchmarks/results/papers`, and `python -m "
+        "benchmarks.papers` makes this page from them. The machine was busy with other work, so times are good only "
+        "for rough ratios.",
         "",
         "| paper | in short |",
         "|---|---|",
@@ -261,18 +289,8 @@ def page():
         )
         lines.append(f"- {paper} {exhibit}, {row}, {measure}: {figures}. {note}".rstrip())
     for paper in PAPERS:
-        lines += ["", f"## {TITLES[paper]}", ""]
-        for e, cells in parts:
-            if e.paper != paper:
-                continue
-            lines += [f"### {e.name.capitalize()}: {e.title}", "", e.where + ".", ""]
-            picture = PICTURES / f"{e.key}.png"
-            if picture.exists():
-                lines += [f"![{e.title}](images/papers/{picture.name})", ""]
-            lines += pivot(cells) if cells else [] if picture.exists() else ["Not stored yet.", ""]
-            if e.decided:
-                lines += ["Decided here: " + " ".join(e.decided), ""]
-    lines += ["## Misprints", "", "Formulas and figures that were not taken as printed.", MISPRINTS.strip(), ""]
+        lines += ["", f"## {TITLES[paper]}", "", *section([(e, cells) for e, cells in parts if e.paper == paper])]
+    lines += ["## Misprints", "", "We did not take these formulas and figures as printed.", "", MISPRINTS.strip(), ""]
     PAGE.write_text("\n".join(lines), "utf-8")
 
 

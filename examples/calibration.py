@@ -2,9 +2,9 @@
 Probabilities that mean what they say
 =====================================
 
-Of the rows that a model is 80 % sure of, 80 % should be right. AutoSVC couples the values of its pairs to
-probabilities on held-out rows; beside it Platt's method around the same machine. Four classes that overlap, so that
-certainty would be a lie.
+When a model is 80 % sure, it should be right 80 % of the time. AutoSVC turns the values of its pairs into
+probabilities, using held-out rows. The plot compares it with Platt's method around the same machine, on four classes
+that overlap so much that nobody could be certain.
 """
 
 import matplotlib.pyplot as plt

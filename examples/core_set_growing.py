@@ -2,10 +2,10 @@
 A core set grows
 ================
 
-Ten Gaussian classes, 20,000 rows. The core vector machine solves its problem on a small working set, looks for rows
-that violate it, adds them and solves again, until a pass over all rows certifies the gap. Left, the first two
-features: the core vectors (black) lie where classes meet or end. Right, the number of core vectors from round to
-round, and how much of the way to all rows that is. Asharaf et al. (2007).
+The data are ten Gaussian classes with 20,000 rows. The core vector machine solves its problem on a small working set,
+looks for rows that violate their margins, adds them and solves again, until a pass over all rows certifies the gap.
+Left: the first two features. The core vectors (black) lie where classes meet or end. Right: the number of core vectors
+from round to round, and what share of all rows that is. See Asharaf et al. (2007).
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Mistakes that cost more
 =======================
 
-Three kinds of cells; missing a sick one costs ten times as much as any other mistake. Weights on the rows of a class
-move its boundary outward: more healthy cells are called sick, and fewer sick ones are missed.
+There are three kinds of cells, and missing a sick one costs ten times as much as any other mistake. Weights on the rows
+of a class move its boundary outward: more healthy cells are called sick, but fewer sick ones are missed.
 """
 
 import matplotlib.pyplot as plt

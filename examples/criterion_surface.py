@@ -2,9 +2,9 @@
 A criterion with a slope
 ========================
 
-Radius-margin criterion I over C and gamma on wines, and the path that the search took on it by its gradient (left);
-the error of five-fold cross-validation, which a grid search would compute everywhere (right). The path needs a few
-evaluations, and ends where the error is small. Wang, Xue and Chan (2008), figure 2.
+Left: radius-margin criterion I over C and gamma for the wine data, and the path of the search along its gradient.
+Right: the five-fold cross-validation error, which a grid search would compute everywhere. The path takes only a few
+evaluations and ends where the error is small. See Wang, Xue and Chan (2008), figure 2.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 The ball of a core set
 ======================
 
-The smallest ball around all rows, from a few of them: take the row that is farthest from the center of the ball so far,
-find the exact ball of the rows taken, and stop when that ball, expanded by 1 + epsilon (dashed), covers all rows. The
-dotted circle is the exact ball of all rows. This is what core vector machines do in the space of a kernel. Asharaf et
-al. (2007), figure 1.
+A few rows are enough to find the smallest ball around all of them: add the row farthest from the center of the current
+ball, find the exact ball around the rows added so far, and stop when that ball, expanded by 1 + epsilon (dashed),
+covers all rows. The dotted circle is the exact ball around all rows. Core vector machines do this in the feature space
+of a kernel. See Asharaf et al. (2007), figure 1.
 """
 
 import matplotlib.pyplot as plt

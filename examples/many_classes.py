@@ -2,9 +2,9 @@
 A thousand classes
 ==================
 
-The scatter machine has one variable per row, whatever the number of classes. Left, a hundred classes on a circle and
-their regions; right, the processor time of training and predicting as the number of classes grows, five rows in each,
-beside one-versus-one of scikit-learn. Jenssen et al. (2012), figure 6 and table 1.
+The scatter machine has one variable per row, no matter how many classes there are. Left: a hundred classes on a circle
+and their regions. Right: the processor time of training and prediction as the number of classes grows, with five rows
+in each class, compared with one-versus-one in scikit-learn. See Jenssen et al. (2012), figure 6 and table 1.
 """
 
 import time

@@ -2,9 +2,9 @@
 A million rows
 ==============
 
-Ten Gaussian classes that can be told apart, up to a million rows. The number of core vectors grows far more slowly
-than the rows, so that most of the time is passes over all rows: it is nearly proportional to them. Every fit ends
-with a certified gap within 5 %.
+The data are ten well separated Gaussian classes with up to a million rows. The number of core vectors grows far more
+slowly than the number of rows, so most of the time goes into passes over all rows, and the total is nearly proportional
+to their number. Every fit ends with a certified gap within 5 %.
 """
 
 import matplotlib.pyplot as plt

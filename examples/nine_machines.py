@@ -2,9 +2,9 @@
 Nine machines on the same rows
 ==============================
 
-Four classes that overlap, one problem for all of them, nine ways to pose it, and the accuracy on new rows. Most
-machines draw nearly the same boundaries. Scatter asks only that a class beats the mean of all, which two classes that
-overlap can both do: here that costs it a point or two, in more dimensions much more, and a fit that meets this warns.
+Here are nine ways to learn four overlapping classes in one problem, with the accuracy on new rows. Most machines draw
+nearly the same boundaries. Scatter only asks a class to beat the mean of all classes, which two overlapping classes
+can both do. Here that costs it a point or two, and in more dimensions much more; a fit that runs into this warns you.
 """
 
 import warnings

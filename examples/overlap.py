@@ -2,10 +2,10 @@
 What scatter does not see
 =========================
 
-Four Gaussians in the plane, two of them close together. On the left crammer-singer, which wants the own score above the
-score of every other class; in the middle scatter, which wants it above their mean. Between two classes that overlap,
-and far from the others, both scores beat the mean: nothing says which of the two is larger, and the line between the
-regions goes astray. On the right the same rows with means five times as far apart: next to nothing is lost.
+Four Gaussians in the plane, two of them close together. Left: crammer-singer wants the score of a row's own class above
+the score of every other class. Middle: scatter wants it above the mean of all scores. Between two overlapping classes,
+far from the others, both scores beat the mean, so nothing says which should be larger, and the boundary goes astray.
+Right: the same rows with the means five times as far apart, where almost nothing is lost.
 """
 
 import warnings

@@ -2,9 +2,9 @@
 Many rows that overlap
 ======================
 
-Where classes overlap, a share of all rows are support vectors and exact training takes time like their square.
-LandmarkSVC sums its scores over some rows, the landmarks (black): the best machine of that kind, with a certified gap.
-Right, its accuracy on new rows as the number of landmarks grows: about fifty of 8,000 rows are enough.
+Where classes overlap, the number of support vectors grows with the rows, and exact training takes time proportional to
+its square. LandmarkSVC sums its scores over a few rows only, the landmarks (black), and finds the best machine of that
+kind, with a certified gap. Right: its accuracy on new rows. About fifty landmarks out of 8,000 rows are enough.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 One-versus-one against joint
 ============================
 
-Accuracy of one-versus-one, one-versus-rest and a joint machine over the width of the kernel: each at the better C of
-two, by five-fold cross-validation that shares all kernel values, on 400 digits. Near the best width they differ by four
-rows or fewer: joint training by itself hardly moves the accuracy. What it gives is one score per class.
+The plot shows the accuracy of one-versus-one, one-versus-rest and a joint machine for different kernel widths, on 400
+digits, by five-fold cross-validation that shares all kernel values, each at the better of two values of C. Near the
+best width they differ by at most four rows: joint training by itself hardly changes the accuracy, but it gives one
+score per class.
 """
 
 import matplotlib.pyplot as plt

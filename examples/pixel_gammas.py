@@ -2,9 +2,9 @@
 One gamma per pixel
 ===================
 
-Which pixels tell digits apart? A radius-margin criterion chooses one gamma for each of 64 pixels by its gradient. Left
-the gammas as an image; right the test error of a machine that sees only the best pixels by them, by Fisher's score and
-by chance. Wang, Xue and Chan (2008), figures 9 and 10, on the digits that come with scikit-learn.
+Which pixels tell digits apart? A radius-margin criterion tunes one gamma for each of 64 pixels by gradient. Left: the
+gammas as an image. Right: the test error of a machine that sees only the best pixels, ranked by gamma, by Fisher's
+score or at random. See Wang, Xue and Chan (2008), figures 9 and 10; here with the digits that come with scikit-learn.
 """
 
 import matplotlib.pyplot as plt

@@ -3,9 +3,9 @@ Class prototypes
 ================
 
 Every class has a prototype, the weighted mean of its support vectors (circles), and the scatter machine pushes the
-prototypes (squares) away from their mean. Left, three classes in the plane under the linear kernel. Right, four classes
-on a line under the RBF kernel: its space is projected to the plane in which the prototypes differ most. Jenssen et al.
-(2012), figures 1 to 4.
+prototypes (squares) away from their mean. Left: three classes in the plane with the linear kernel. Right: four classes
+on a line with the RBF kernel, whose feature space is projected onto the plane in which the prototypes differ most. See
+Jenssen et al. (2012), figures 1 to 4.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Supervised Isomap, and its control
 ==================================
 
-Handwritten digits in the plane. The map knows the labels of the rows that it was fitted to, and pulls *any* labels
-apart there, even shuffled ones: a picture of training rows proves nothing. What counts is where held-out rows land,
-whose labels it never sees. Upper row: real labels; lower row: shuffled ones. After Silva and Ribeiro (2009).
+Handwritten digits in the plane. The map knows the labels of its training rows and separates *any* labels there, even
+shuffled ones, so a picture of training rows proves nothing. What counts is where held-out rows land, because the map
+never sees their labels. Top: real labels. Bottom: shuffled labels. After Silva and Ribeiro (2009).
 """
 
 import matplotlib.pyplot as plt

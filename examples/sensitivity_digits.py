@@ -2,10 +2,10 @@
 The pixels that decide
 ======================
 
-Which pixels decide between the digits 0, 1 and 8? Sensitivity maps are mean squared derivatives of the scores: of the
-mean prototype over all images, and of every class over its own. Then the images with the largest weights: these are
-the hard ones, and few: most weights are zero. Jenssen et al. (2012), figures 8, 10 and 21 to 24; with the file
-usps.npz in the folder that POLYMARGIN_DATA names on the paper's 789 images, without on those that come with
+Which pixels separate the digits 0, 1 and 8? Sensitivity maps show mean squared derivatives of scores: of the mean
+prototype over all images, and of every class over its own images. The images with the largest weights are the hard
+ones; there are few, because most weights are zero. See Jenssen et al. (2012), figures 8, 10 and 21 to 24. With the file
+usps.npz in the folder POLYMARGIN_DATA, this uses the paper's 789 images, and otherwise those that come with
 scikit-learn.
 """
 

@@ -2,8 +2,8 @@
 The features that decide
 ========================
 
-Three classes in five dimensions. Each of the first three features tells one class from the two others, the last two are
-noise. The machine classifies new rows perfectly, and its sensitivity maps name the three features.
+Three classes in five dimensions. Each of the first three features separates one class from the other two, and the last
+two features are noise. The machine classifies new rows perfectly, and its sensitivity maps find the three features. See
 Jenssen et al. (2012), figures 16 to 20.
 """
 

@@ -2,9 +2,9 @@
 Rows that come one after the other
 ==================================
 
-``partial_fit`` keeps the core set and forgets all other rows: new rows that violate join, and the problem on both is
-solved. The accuracy on new rows after every batch (left), beside the machine that has seen all batches at once, and
-how many rows it keeps of those it has seen (right).
+``partial_fit`` keeps the core set and forgets all other rows. New rows that violate their margins are added, and the
+problem is solved again. Left: the accuracy on new rows after every batch, compared with a machine that has seen all
+batches at once. Right: how many of the rows it has seen it keeps.
 """
 
 import matplotlib.pyplot as plt

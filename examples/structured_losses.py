@@ -2,10 +2,10 @@
 Losses between classes
 ======================
 
-How far a disease has gone after a year, in four grades, from ten measurements. To be one grade off costs 1, two grades
-2, and so on: a loss matrix. The structured machine bounds these losses from above; beside it the same machine with
-equal losses. It is right as often, and hardly ever far off. Grades are quarters of scikit-learn's diabetes data,
-predictions those of ten-fold cross-validation.
+The task is to predict from ten measurements how far a disease has progressed after a year, in four grades. Being one
+grade off costs 1, two grades 2, and so on, which makes a loss matrix. The structured machine minimizes an upper bound
+on these losses. Compared with the same machine with equal losses, it is right as often and hardly ever far off. Grades
+are quartiles of scikit-learn's diabetes data, and predictions come from ten-fold cross-validation.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Texts of many classes
 =====================
 
-Word counts of 6,000 short texts on 50 subjects, 8,000 words, most of them rare: a sparse matrix. A linear
-Crammer-Singer machine trains in weight space. Left, what is confused with what: subjects come in groups of five that
-share words. Right, how the accuracy grows with the rows.
+The data are a sparse matrix of word counts: 6,000 short texts on 50 subjects, with 8,000 words, most of them rare. A
+linear Crammer-Singer machine trains in weight space. Left: which subjects are confused with each other; they come in
+groups of five that share words. Right: how the accuracy grows with the number of rows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 Where votes are tied
 ====================
 
-Five classes in the plane. On the left scikit-learn's SVC: ten pairwise machines vote, and where the two best classes
-have the same number of votes (hatched) the winner is the class that is listed first. On the right a joint machine: one
-score per class, so that two classes are level only on the lines between them. The clouds and the seed were picked to
-show a tied region of some size; other draws have smaller and larger ones.
+Five classes in the plane. Left: in scikit-learn's SVC ten pairwise machines vote. Where the two best classes have the
+same number of votes (hatched), the class that is listed first wins. Right: a joint machine has one score per class, so
+two classes are tied only on the boundary between them. The clouds and the seed were chosen to show a tied region of
+some size; with other draws it is smaller or larger.
 """
 
 from itertools import combinations

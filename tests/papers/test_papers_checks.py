@@ -257,6 +257,20 @@ def test_stricter_counts_stand_beside_it():
         assert words.format(re.search(rf"\| {rule} \| (\d+) \|", page)[1]) in text
 
 
+def test_single_runs_named_on_the_page_exist():
+    """A remark that rests on a run outside the tables names the command that repeats it, and each is named."""
+    checks = pytest.importorskip("benchmarks.paper_checks")
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    named = set(re.findall(r"`python -m benchmarks\.paper_checks (\w+)`", page))
+    assert named == {check.__name__ for check in checks.CHECKS}
+
+
+def test_no_remark_is_printed_twice():
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    remarks = [line for line in page.splitlines() if line.startswith("- ")]
+    assert len(remarks) == len(set(remarks))
+
+
 def test_stored_cells_have_a_run():
     """Every stored cell says when it was computed and with what."""
     store = ROOT / "benchmarks" / "results" / "papers"

@@ -274,8 +274,12 @@ def figure(number: int, title: str, draw: Any, where: str = "", **parts: Any) ->
     return Exhibit(paper="criteria", name=f"figure {number}", title=title, where=where, draw=draw, **parts)
 
 
-GRID = "One half; ln C from -4 to 8, ln sigma from -3 to 4: the limits of the paper's axes are not printed."
-MEANS = "The search is on one half; errors are means over 20 halves."
+GRID = (
+    "The surface is for one half, with ln C from -4 to 8 and ln sigma from -3 to 4, because the paper does not print "
+    "the limits of its axes."
+)
+ONE_HALF = "The surface is for one half."
+MEANS = "The search uses one half, and errors are means over 20 halves."
 EXHIBITS = (
     figure(
         1,
@@ -290,16 +294,14 @@ EXHIBITS = (
         fast_rows=("Wine",),
         decided=(GRID,),
     ),
-    figure(2, "Criterion I with the optimizer's path, and the test error", draw_criterion("I"), decided=("One half.",)),
+    figure(2, "Criterion I with the optimizer's path, and the test error", draw_criterion("I"), decided=(ONE_HALF,)),
     figure(
         3,
         "Class separability and radius-margin bound of the first two classes of Wine",
         draw_separability,
-        decided=(GRID, "Both are of K + I/C."),
+        decided=(GRID, "Both use K + I/C."),
     ),
-    figure(
-        4, "Criterion II with the optimizer's path, and the test error", draw_criterion("II"), decided=("One half.",)
-    ),
+    figure(4, "Criterion II with the optimizer's path, and the test error", draw_criterion("II"), decided=(ONE_HALF,)),
     figure(
         5, "Criterion I and test error while the search runs, one gamma", draw_evolution("spherical"), decided=(MEANS,)
     ),
@@ -309,8 +311,8 @@ EXHIBITS = (
         draw_evolution("ellipsoidal"),
         decided=(
             MEANS,
-            "A disagreement: in the paper the test error is low again where the criterion has converged. On this half "
-            "ours goes up to 3.4 %, while the median of five halves has 2.1 % (table 6).",
+            "We disagree with the paper here: there, the test error is low again where the criterion has converged. "
+            "On this half ours rises to 3.4 %, while the median of five halves has 2.1 % (table 6).",
         ),
     ),
     figure(
@@ -322,12 +324,12 @@ EXHIBITS = (
         compute=rings,
         own=("II",),
         decided=(
-            "Radii 1, 2, 3; N(0, 20) is read as a variance. Features are scaled to [-1, 1] by each half; two starts, "
-            "until solved.",
+            "The radii are 1, 2 and 3, and N(0, 20) is read as a variance. Features are scaled to [-1, 1] by each "
+            "half; there are two starts, until solved.",
         ),
     ),
-    figure(8, "Digits of USPS", draw_digits, decided=("The first four training rows of each digit.",)),
-    figure(9, "Gammas of the pixels of USPS", draw_pixels, decided=("Those of table IX.",)),
+    figure(8, "Digits of USPS", draw_digits, decided=("The figure shows the first four training rows of each digit.",)),
+    figure(9, "Gammas of the pixels of USPS", draw_pixels, decided=("These are the gammas of table IX.",)),
     figure(
         10,
         "Test error on USPS with the best features by five rankings",
@@ -342,9 +344,9 @@ EXHIBITS = (
         own=("I", "II"),
         fast_rows=("50 features",),
         decided=(
-            "One-vs-one with C and gamma of criterion I and the spherical kernel in table IX for all rankings, gamma "
-            "divided by the share of the variance that the features have. The scores of several classes are means over "
-            "classes (Pearson) or pairs of classes (Kolmogorov-Smirnov); the paper does not say.",
+            "All rankings use one-vs-one with C and gamma of criterion I and the spherical kernel in table IX, with "
+            "gamma divided by the features' share of the variance. Scores for several classes are means over classes "
+            "(Pearson) or pairs of classes (Kolmogorov-Smirnov); the paper does not say.",
         ),
     ),
 )

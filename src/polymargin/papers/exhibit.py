@@ -76,7 +76,7 @@ class Exhibit:
 
     @property
     def key(self) -> str:
-        return f"{self.paper}-{self.name.replace(' ', '-')}"
+        return f"{self.paper}-{self.name.replace(' ', '-').lower()}"
 
 
 def pair(value: float | Value) -> Value:

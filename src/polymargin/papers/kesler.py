@@ -116,20 +116,22 @@ EXHIBITS = (
         own=("kesler, linear cost", "kesler, quadratic cost"),
         reference="one-vs-rest",
         decided=(
-            "Folds are stratified and shuffled, the same for all methods; the paper does not say how its folds were "
-            "drawn. The best error of one draw moves by more than half a point with the draw (iris, linear cost: 2.0 "
-            "to 3.3), so it is averaged over the draws of the seeds 0 to 4; the deviation is that over ten folds.",
-            "Of parameters with equal errors the widest kernel and the smallest C are taken.",
+            "Folds are stratified and shuffled, and the same for all methods; the paper does not say how its folds "
+            "were drawn. The best error of one draw varies by more than half a point (iris, linear cost: 2.7 to 3.3; "
+            "`python -m benchmarks.paper_checks draws`), so errors are averaged over the draws of the seeds 0 to 4. "
+            "The deviation is that over ten folds.",
+            "Among parameters with equal errors, we take the widest kernel and the smallest C.",
             "Glass has 9 attributes (the paper's table 1 prints 13) and thyroid 5 (printed 3).",
-            "Support vectors are patterns, counted once however many of their multipliers are positive.",
-            'Both costs are solved, and timed, with solver="auto"; the paper\'s own M-1-SMO and M-1-KSK have a table '
-            "of their own below.",
-            "Times: all three methods are solvers of one compiled core here, and all three are Matlab code in the "
-            "paper. Only the ratios are compared, to one-vs-rest, which has gained most since: LIBSVM's way of "
-            "choosing pairs (2005) and kernel values that all classes share came after the paper. On glass and "
+            "Support vectors are patterns, each counted once no matter how many of its multipliers are positive.",
+            'Both costs are solved, and timed, with solver="auto". The paper\'s own M-1-SMO and M-1-KSK have a '
+            "separate table below.",
+            "All three methods are solvers of the same compiled core here; the paper's own two are Matlab code. Only "
+            "the ratios to one-vs-rest are compared, and one-vs-rest has improved most since: LIBSVM's way of "
+            "choosing pairs (2005) and kernel values shared by all classes came after the paper. On glass and "
             "thyroid the paper's one-vs-rest takes longer than the Kesler machine, which has T - 1 variables per row "
-            "in one problem; ours takes 3.2 and 1.2 ms of processor time at its best parameters (AVX2, 2026-11-17). "
-            "Any fit, of six rows too, takes 0.5 ms, so none of 193 rows can take the printed 0.0972 of 3.2 on glass.",
+            "in one problem. Ours takes 2.5 and 1.1 ms of processor time at its best parameters. Every fit, even of "
+            "six rows, takes 0.5 ms (AVX-512; `python -m benchmarks.paper_checks milliseconds`), so no fit of 193 "
+            "rows can take the printed 0.0972 of the 2.5 ms on glass.",
         ),
     ),
     Exhibit(
@@ -144,14 +146,14 @@ EXHIBITS = (
         reference="one-vs-rest",
         fast_rows=("iris", "wine"),
         decided=(
-            'M-1-SMO is solver="smo" with the linear cost and M-1-KSK solver="ksk" with the quadratic one, at sigma '
-            f"and C of table 2, on the first {TIMED} of ten folds, to the same relative gap of 1e-3 as all machines "
-            f"here; a fit that is not at it after {PATIENCE:g} seconds is stopped, and counts with what it took. "
-            "Processor seconds. The paper does not print at which accuracy its solvers stop.",
-            "M-1-KSK on glass is not at that gap after its 60 seconds, 15.5 of processor time on a busy machine: its "
-            "ratio is a lower bound. All other fits are solved.",
-            "The ratios are far above the printed ones: the gap of KSK falls like 1 / steps, and one-vs-rest has the "
-            "second-order choice of pairs (2005), which the paper's has not.",
+            'M-1-SMO is solver="smo" with the linear cost and M-1-KSK is solver="ksk" with the quadratic cost, at '
+            f"sigma and C of table 2, on the first {TIMED} of ten folds, to the same relative gap of 1e-3 as all "
+            f"machines here. A fit that has not reached it after {PATIENCE:g} seconds is stopped and counts with the "
+            "time it took. Times are processor seconds. The paper does not say at which accuracy its solvers stop.",
+            "M-1-KSK does not reach that gap on glass within its 60 seconds, 15.5 of them processor time on a busy "
+            "machine, so its ratio is a lower bound. All other fits are solved.",
+            "The ratios are far above the printed ones because the gap of KSK falls like 1 / steps, and because "
+            "one-vs-rest here uses the second-order choice of pairs (2005), which the paper did not have.",
         ),
     ),
 )

@@ -42,7 +42,7 @@ def verdict(cell: dict) -> str:
 def score(cells: Sequence[dict]) -> str:
     """How many of the judged cells are as good, the paper's own method first; times are counted apart."""
     parts = []
-    for name, own in (("the method itself", True), ("its baselines", False)):
+    for name, own in (("the paper's own methods", True), ("its baselines", False)):
         judged = [c for c in cells if c["own"] == own and c["as_good"] is not None and " time / " not in c["measure"]]
         if judged:
             parts.append(f"{name}: {sum(c['as_good'] for c in judged)} of {len(judged)} cells as good as printed")
@@ -52,7 +52,7 @@ def score(cells: Sequence[dict]) -> str:
     counted = [c for c in cells if c["measure"] == NEAR and c["ours"] is not None]
     if counted:
         ours, printed = (int(sum(c[key] for c in counted)) for key in ("ours", "printed"))
-        parts.append(f"near cross-validation in {ours} of the {printed} cells in which the printed error is")
+        parts.append(f"near cross-validation in {ours} of the {printed} cells where the printed error is")
     return "; ".join(parts)
 
 
@@ -120,7 +120,7 @@ def html(pages: Sequence[tuple[Exhibit, Sequence[dict], Path]], fast: bool) -> s
     """One self-contained page with all exhibits that have results or a picture, whose path comes third."""
     parts = ["<h1>The papers, rerun</h1>"]
     if fast:
-        parts.append("<p>Reduced grids (<code>--fast</code>): a first look, not the experiment.</p>")
+        parts.append("<p>These are reduced grids (<code>--fast</code>) for a first look, not the experiment.</p>")
     for exhibit, cells, picture in pages:
         filled = any(c["ours"] is not None for c in cells)
         if not filled and not picture.exists():
@@ -133,7 +133,7 @@ def html(pages: Sequence[tuple[Exhibit, Sequence[dict], Path]], fast: bool) -> s
         if filled:
             parts += rows(cells)
         if exhibit.decided:
-            parts.append("<p>Left open by the paper:</p><ul>")
+            parts.append("<p>Choices and remarks:</p><ul>")
             parts += [f"<li>{escape(d)}</li>" for d in exhibit.decided]
             parts.append("</ul>")
     body = "\n".join(parts)

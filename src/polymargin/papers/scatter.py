@@ -141,7 +141,7 @@ def candidates(row: str, column: str, fast: bool) -> list[dict]:
     T, _, y, *_ = drawn(row, 0)
     widths = WIDTHS[1:2] if fast else WIDTHS
     if column == "OVR" and T > 1000:
-        raise LeftOut("10,000 machines on 50,000 rows, each about 7 s of one core, take 20 hours")
+        raise LeftOut("10,000 machines on 50,000 rows, each about 5 s on one core, take 14 hours")
     if T > TUNED:
         found = many_classes(f"{row.split(',')[0]}, 100 classes", column, fast)
         return [{k: found[k] for k in ("gamma", "nu", "C") if k in found}]

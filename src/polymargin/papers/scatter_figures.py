@@ -18,7 +18,8 @@ from .exhibit import Exhibit
 from .protocol import SEED, scaled
 from .scatter import OVERLAP, PLACE, SPREAD
 
-TOY = "Centers and spread are ours; linear kernel, bias, hard margin (nu = T/n)."
+BOTH = "The figure shows the training and validation rows of table 1 together."
+TOY = "We chose the centers and the spread. The machine has a linear kernel, a bias and a hard margin (nu = T/n)."
 
 
 def hard_margin(X: np.ndarray, y: np.ndarray) -> JointSVC:
@@ -218,17 +219,17 @@ def numbers(*places: tuple[str, str], printed: float | None = None) -> dict:
 
 
 SENSITIVITY = (
-    "The set is drawn after the picture; C = 1 and gamma = 0.5 classify the test set, drawn alike, without error.",
+    "The set is modeled on the picture. C = 1 and gamma = 0.5 classify a test set drawn in the same way without error.",
 )
 CLASSWISE = (
-    "A disagreement: in the paper's pictures dimensions 4 and 5 count little for the score of a class, in ours they "
-    "count most, as our set is widest there (uniform on [-0.5, 1.5]; the score of one class falls off in all "
-    f"directions). With noise N(0, {NOISE}^2) there, and the same gamma = 0.5, they count least and the dimension of "
-    "the class most: second column.",
+    "We disagree with the paper here: in its pictures, dimensions 4 and 5 count little for the score of a class. In "
+    "ours they count most, because our set is widest there (uniform on [-0.5, 1.5]) and the score of one class falls "
+    f"off in all directions. With noise N(0, {NOISE}^2) in these dimensions and the same gamma = 0.5, they count least "
+    "and the dimension of the class counts most (second column).",
 )
 USPS_018 = (
-    "The paper's 789 vectors are the test rows of USPS with these digits (359, 264 and 166); C = 10 and kappa = -7 are "
-    "ours.",
+    "The paper's 789 vectors are the test rows of USPS with these digits (359, 264 and 166). C = 10 and kappa = -7 are "
+    "our choice.",
 )
 EXHIBITS = (
     exhibit(1, "Two classes, their support vectors and prototypes", draw_distance, decided=(TOY,)),
@@ -246,7 +247,7 @@ EXHIBITS = (
         printed={(f"class {c}", "Scatter", "support vectors"): (1.0, None) for c in (1, 2, 3)},
         compute=star,
         own=("Scatter",),
-        decided=(TOY, "How many support vectors a class has depends on the draw: in the plane, one or two."),
+        decided=(TOY, "How many support vectors a class has depends on the draw; in the plane it is one or two."),
     ),
     exhibit(
         4,
@@ -257,8 +258,8 @@ EXHIBITS = (
         compute=directions,
         own=("kernel space",),
         decided=(
-            f"gamma = {LINE_GAMMA}; the angle is that between two class means as seen from the mean of all rows: 0 "
-            "where one class hides another.",
+            f"gamma is {LINE_GAMMA}. The angle is that between two class means as seen from the mean of all rows; it "
+            "is 0 if one class hides another.",
         ),
     ),
     exhibit(
@@ -275,13 +276,13 @@ EXHIBITS = (
         6,
         "The circle set with 100 classes",
         draw_many(make_circle, (10, SPREAD), "100 Gaussians on a circle"),
-        decided=("Training and validation rows of table 1 in one picture.",),
+        decided=(BOTH,),
     ),
     exhibit(
         7,
         "The checker set with 100 classes",
         draw_many(make_checker, (20, OVERLAP), "100 overlapping fields"),
-        decided=("Training and validation rows of table 1 in one picture.",),
+        decided=(BOTH,),
     ),
     exhibit(16, "The toy set of the sensitivity maps", draw_toy, decided=SENSITIVITY[:1]),
     exhibit(
