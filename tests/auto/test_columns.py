@@ -110,7 +110,7 @@ def test_numbers_and_dates_as_spreadsheets_write_them(rng):
     )  # fmt: skip
     assert [c["used_as"] for c in found.values()] == ["number"] * 3 + ["date"]
     assert found["price"]["reason"] == "decimal comma" and found["day"]["reason"] == "dates read as day.month.year"
-    assert found["either"]["reason"] == "',' taken for the decimal mark"  # because it is in the first column
+    assert found["either"]["reason"] == "',' assumed to be the decimal mark"  # because it is in the first column
     Z = encoder.transform(pd.DataFrame({"price": ["1.396"], "either": ["1,5"], "share": [""], "day": ["01.03.2024"]}))
     names = encoder.get_feature_names_out().tolist()
     price = (1396 - encoder.mean_[0]) / encoder.scale_[0]
@@ -122,6 +122,31 @@ def test_numbers_and_dates_as_spreadsheets_write_them(rng):
         UserWarning, match="expected numbers in column 'share' as in fit, got 'much', which counts as empty"
     ):
         encoder.transform(pd.DataFrame({"price": ["1"], "either": ["2"], "share": ["much"], "day": ["01.03.2024"]}))
+
+
+def test_why_a_column_is_neither_numbers_nor_dates(rng):
+    values, days = [f"{v:.4f}" for v in rng.random(60)], [f"{1 + k % 28}.{1 + k % 12}.{2000 + k}" for k in range(60)]
+    found = plan_of(
+        x=values, few=["<0.5", *values[1:]], half=[v + "%" if k % 2 else v for k, v in enumerate(values)],
+        day=["soon", *days[1:]], days=[f"2024-03-{1 + k % 28:02}" if k % 3 else v for k, v in enumerate(days)],
+        word=[f"w{k}" for k in range(60)],
+    )[1]  # fmt: skip
+    assert [c["used_as"] for c in found.values()] == ["number"] + 5 * ["left out"]
+    assert found["few"]["reason"].startswith("59 numbers and 1 other cell such as '<0.5': make them all numbers")
+    assert found["half"]["reason"] == "numbers with and without percent signs: write them all in one way"
+    assert found["day"]["reason"].startswith("59 dates and 1 other cell such as 'soon'")
+    assert found["days"]["reason"] == "dates in several notations: write them all in one way"
+    assert found["word"]["reason"] == "60 different values in 60 rows: almost every row has its own"
+
+
+def test_a_month_does_not_say_whether_the_day_comes_first():
+    months, days = (
+        [f"{1 + k % 12:02}/{2023 + k % 2}" for k in range(20)],
+        [f"0{1 + k % 9}-0{1 + k % 7}-2024" for k in range(20)],
+    )
+    found = plan_of(month=months, day=days)[1]
+    assert found["month"]["used_as"] == found["day"]["used_as"] == "date"
+    assert found["day"]["reason"] == "dates assumed to be day-month-year"
 
 
 def test_units_gaps_and_codes(rng):

@@ -12,6 +12,12 @@ NUMBERS = {
     "French": (["1\u202f234,5 €", "−5,0 €"], [1234.5, -5], "decimal comma, currency signs left out"),
     "Swiss": (["1’234.50", "CHF 3"], [1234.5, 3], "thousands marks left out, currency signs left out"),
     "Indian prices": (["₹12", "INR 7.25"], [12, 7.25], "currency signs left out"),
+    "groups of two": (
+        ["12,34,567", "₹ 1,00,000.50"],
+        [1234567, 100000.5],
+        "thousands marks left out, currency signs left out",
+    ),
+    "accounts": (["1.250,00-", "12,5"], [-1250, 12.5], "decimal comma"),
     "powers": (["1e5", "2.5E-1"], [1e5, 0.25], ""),
     "weights": (["80 kg", "7.5kg"], [80, 7.5], "unit 'kg' left out"),
     "years": (["1 year", "12 years"], [1, 12], "unit 'year' left out"),
@@ -24,7 +30,7 @@ NUMBERS = {
     "lengths of time": (["2h 30m", "19h", "1 day 3 hours"], [2.5, 19, 27], "times read as hours"),
     "minutes": (["90 min", "105 min"], [90, 105], "unit 'min' left out"),
     "gaps": (["5", "-", "Missing"], [5, np.nan, np.nan], "'-' counts as empty"),
-    "either": (["1,234", "2,345"], [1234, 2345], "',' taken for the thousands mark"),
+    "either": (["1,234", "2,345"], [1234, 2345], "',' assumed to be the thousands mark"),
 }
 
 
@@ -57,7 +63,7 @@ def test_zeros_in_front_are_of_codes(text, answer):
 
 def test_another_column_settles_what_a_comma_means():
     found = number_format(cells("1,234", "2,345"), prefer="number: 1.234,5")
-    assert found.doubt == "',' taken for the decimal mark"
+    assert found.doubt == "',' assumed to be the decimal mark"
     np.testing.assert_allclose(reader(found.name)(cells("1,234")), [1.234])
 
 
@@ -96,7 +102,13 @@ DATES = {
     "short": (["3/31/24", "4/1/24"], "2024-03-31", "dates read as month/day/year"),
     "names": (["1-Mar-2024", "12-Oct-2023"], "2024-03-01", "dates read as day-month-year"),
     "long": (["March 1, 2024", "May 12, 2023"], "2024-03-01", "dates read as month day, year"),
-    "either": (["01/02/2024", "03/04/2024"], "2024-01-02", "dates read as month/day/year, taken for the month first"),
+    "full German": (["3. März 2024", "1. April 2023", "12. Dez. 2023"], "2024-03-03", "dates read as day month year"),
+    "French": (["1er févr. 2024", "14 juil. 2023", "2 août 2023"], "2024-02-01", "dates read as day month year"),
+    "Spanish": (["3 de mayo de 2024", "1 de enero de 2023"], "2024-05-03", "dates read as day month year"),
+    "ordinals": (["March 3rd, 2024", "Sept. 21st, 2023"], "2024-03-03", "dates read as month day, year"),
+    "months": (["2024-03", "2023-12"], "2024-03-01", "dates read as year-month"),
+    "months first": (["03/2024", "12/2023"], "2024-03-01", "dates read as month/year"),
+    "either": (["01/02/2024", "03/04/2024"], "2024-01-02", "dates assumed to be month/day/year"),
 }
 
 
@@ -109,9 +121,11 @@ def test_dates(text, first, said):
 
 def test_another_column_settles_which_comes_first():
     found = date_format(cells("01/02/2024", "03/04/2024"), prefer="%d.%m.%Y")
-    assert found.name == "date: %d/%m/%Y" and found.doubt.endswith("taken for the day first")
+    assert found.name == "date: %d/%m/%Y" and found.doubt == "dates assumed to be day/month/year"
 
 
-@pytest.mark.parametrize("text", [["2021-13-28"], ["hello 3"], ["32.01.2024"], ["1.5"], ["May"], []])
+@pytest.mark.parametrize(
+    "text", [["2021-13-28"], ["hello 3"], ["32.01.2024"], ["1.5"], ["May"], ["3 jui 2024"], ["13/2024"], []]
+)
 def test_no_dates(text):
     assert date_format(cells(*text)) is None

@@ -34,7 +34,7 @@ def test_csv(write):
 
 
 @pytest.mark.parametrize("name", ["data.tsv", "data.txt", "data.csv"])
-@pytest.mark.parametrize("separator", "\t;")
+@pytest.mark.parametrize("separator", "\t;|")
 def test_other_separators(write, name, separator):
     X, y = read(write(GOOD.replace(",", separator), name), "y")
     assert X.shape == (3, 3)
@@ -99,6 +99,38 @@ def test_errors_of_spreadsheets_are_empty_cells(write):
     assert X["a"].isna().tolist() == [False, True] and X["b"].isna().tolist() == [True, False]
 
 
+def test_what_spreadsheets_write_around_a_table(write):
+    """The separator in the first line, separators behind the last column, empty rows between blocks and below."""
+    path = write("sep=;\na;b;y;;\n1,5;u;p;;\n;;;;\n2,5;v;q;;\n;;;;\n;;;;\n")
+    with pytest.warns(UserWarning, match="3 empty rows left out"):
+        X, y = read(path, "y")
+    assert X["a"].tolist() == [1.5, 2.5] and list(X) == ["a", "b"] and y.tolist() == ["p", "q"]
+    with pytest.warns(UserWarning, match="2 empty rows left out"):  # predictions are in the order of the rows
+        assert len(read(path).X) == 3
+
+
+def test_lines_are_counted_as_an_editor_does(write):
+    """Line breaks in quotes, blank lines and rows that are left out count as well."""
+    path = write('note,x,y\n"two\nlines",1,p\n\n   \none,inf,q\n')
+    with pytest.raises(ReadError, match=r"line 6: expected a finite number in column 'x', got inf \(1 such row\)"):
+        read(path, "y")
+    with (
+        pytest.warns(UserWarning, match="1 empty row left out"),
+        pytest.raises(ReadError, match="line 4: expected a l"),
+    ):
+        read(write("x,y\n1,p\n,\n2,\n"), "y")
+
+
+@pytest.mark.parametrize("cells", (["31.02.2024"], ["03/04/24", "soon"], ["3. Mai 2023"]))
+def test_a_few_cells_that_are_no_dates_are_typos(write, cells):
+    days = [f"{1 + k % 28:02}.{1 + k % 12:02}.2024" for k in range(30)]
+    path = write("\n".join(["day,y", *(f"{day},{k % 2}" for k, day in enumerate([*days, *cells]))]) + "\n")
+    with pytest.raises(
+        ReadError, match=f"line 32: expected a date in column 'day' as in 30 other rows, got '{cells[0]}'"
+    ):
+        read(path, "y")
+
+
 def test_all_formats_give_the_same_rows(tmp_path):
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
@@ -157,6 +189,21 @@ def test_bad_paths(write, tmp_path):
         read(tmp_path)
     with pytest.raises(ReadError, match=r"expected a name that ends in .*\.parquet.*, got '.xlsx'"):
         read(write(GOOD, "data.xlsx"))
+
+
+def test_files_of_other_programs(write, tmp_path):
+    for name, advice in (("a.xlsx", "save the sheet as CSV"), ("a.json", "rename or convert the file")):
+        with pytest.raises(ReadError, match=advice):
+            read(write("x", name))
+    (tmp_path / "b.csv").write_bytes(b"PK\3\4" + bytes(range(256)) * 20)
+    with pytest.raises(ReadError, match="if it is a spreadsheet, save it as CSV"):
+        read(tmp_path / "b.csv")
+    with pytest.raises(ReadError, match="semicolons, tabs or vertical bars, got the one column 'a b y'"):
+        read(write("a b y\n1 2 p\n3 4 q\n"), "y")
+    with pytest.raises(
+        ReadError, match="line 2: expected 1 field as in the header, got 3; if the first line is a title"
+    ):
+        read(write("Sales of 2023,,\na,b,y\n1,2,p\n"), "y")
 
 
 def test_other_bad_files(write, tmp_path):

@@ -14,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..files.dialects import Format, codes, date_format, is_blank, number_format, reader, settled
+from ..files.dialects import (
+    Format,
+    codes,
+    date_format,
+    is_blank,
+    no_dates,
+    no_numbers,
+    number_format,
+    reader,
+    settled,
+    several_formats,
+)
 from ..fitting.parameters import nearest
 from .cells import Numbers, Words, cells_of, typed
 
@@ -139,7 +150,7 @@ def _formats(cells: list[Any]) -> list[Format | None]:
     found = [number_format(t) or date_format(t) if len(t) else None for t in text]
     sure = [f.name for f in found if f is not None and settled(f)]
     number = next(("number: 1.234,5" for n in sure if n.startswith("number: 1.234,5")), "")
-    day = next((n.removeprefix("date: ") for n in sure if n[:8] in ("date: %d", "date: %m")), "")
+    day = next((n.removeprefix("date: ") for n in sure if n[:8] in ("date: %d", "date: %m") and "%d" in n), "")
     return [
         f if f is None or settled(f) else (number_format(t, number) or date_format(t, day))
         for f, t in zip(found, text, strict=True)
@@ -259,11 +270,28 @@ def _words(name: str, cells: Words, most: int) -> Column:
     covered = counts[counts >= least].sum()
     if covered >= COVERED * n:
         return _whole(name, cells, most, 2 if covered >= CLOSED * n else least)
+    if several_formats(cells.present()):
+        return Column(name, LEFT_OUT, "dates in several notations: write them all in one way")
+    if mixed := _mixture("date", cells, no_dates(cells.known)):
+        return Column(name, LEFT_OUT, mixed)
     if np.median([len(words_in(word)) for word in cells.present()]) > 1:
         split = _split(name, cells, most)
         if len(split.words):
             return split
-    return Column(name, LEFT_OUT, f"{u} different words in {n} rows: almost every row has its own")
+    every = f"{u} different values in {n} rows: almost every row has its own"
+    return Column(name, LEFT_OUT, _mixture("number", cells, no_numbers(cells.known)) or every)
+
+
+def _mixture(kind: str, cells: Words, faults: np.ndarray) -> str:
+    """What keeps a column from being read as numbers or dates, if at least half of its cells are such; else ""."""
+    counts = cells.counts()
+    right, wrong = (int(counts[which].sum()) for which in (~faults, faults))
+    if not wrong:
+        return f"{kind}s with and without percent signs: write them all in one way"
+    if right < wrong:
+        return ""
+    others = f"{wrong} other cell{'' if wrong == 1 else 's'} such as {cells.known[faults & (counts > 0)][0]!r}"
+    return f"{right} {kind}s and {others}: make them all {kind}s, or leave the others empty"
 
 
 def enough(n: int) -> int:

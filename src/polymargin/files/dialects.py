@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .months import short_months
 from .times import HOURS, are_times, hours
 
 MONEY = r"[$€£¥₹₩₽฿]|(?:US|CA|AU|NZ|HK)\$|USD|EUR|GBP|CHF|JPY|CNY|SEK|NOK|DKK|PLN|INR|BRL|R\$"
 NUMBER = re.compile(
     rf"(?P<open>\()?(?P<sign>[+-])?(?:{MONEY})?(?P<inner>[+-])?(?P<digits>[\d.,' ]*\d[\d.,' ]*)(?P<power>[eE][+-]?\d+)?"
-    rf"(?:{MONEY}|(?P<percent>%))?(?P<close>\))?"
+    rf"(?P<after>-)?(?:{MONEY}|(?P<percent>%))?(?P<close>\))?"  # 12- is -12 in accounts
 )
-# How digits are grouped, by the decimal mark. In `number: 1.234,5` the text behind the colon is 1234.5 written so.
+# How digits are grouped, by the decimal mark; 12,34,567 is Indian. In `number: 1.234,5` the text behind the colon is 1234.5 written so.
 GROUPED = {
-    ".": re.compile(r"(?:\d+|\d{1,3}(?P<group>[, '])\d{3}(?:(?P=group)\d{3})*)?(?:\.\d*)?"),
+    ".": re.compile(r"(?:\d+|\d{1,3}(?P<group>[, '])\d{3}(?:(?P=group)\d{3})*|\d\d?(?:,\d\d)+,\d{3})?(?:\.\d*)?"),
     ",": re.compile(r"(?:\d+|\d{1,3}(?P<group>[. '])\d{3}(?:(?P=group)\d{3})*)?(?:,\d*)?"),
 }
 NUMBER_FORMATS = {"number: 1,234.5": ".", "number: 1.234,5": ","}
@@ -40,7 +41,7 @@ SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "−": "-",
 DAYS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y"),
     *("%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y"),
-    *("%B %d %Y", "%b %Y", "%B %Y"),
+    *("%B %d %Y", "%b %Y", "%B %Y", "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y"),
 )
 TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 ISO = "ISO8601"
@@ -48,6 +49,8 @@ ISO_CELL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d
 DATE_FORMATS = (f"date: {ISO}", *(f"date: {day}{time}" for day in DAYS for time in TIMES))
 SWAPPED = {"%m/%d": "%d/%m", "%d/%m": "%m/%d", "%d-%m": "%m-%d", "%m-%d": "%d-%m"}
 LETTERS = {name.casefold() for name in (*calendar.month_name, *calendar.month_abbr, "am", "pm")}  # in dates
+WORD = re.compile(r"[^\W\d_]+")
+LIKE_DATE = re.compile(r"\d\D+\d")
 LENGTH = 40  # no date or number is longer
 
 
@@ -126,7 +129,7 @@ def _plain(cells: np.ndarray, prefer: str) -> Format | None:
     shown = {mark for part in found for mark in set(part.digits) & set(",. '")}
     if len(marks) == 2 and shown & set(",."):
         mark = next(m for m in ",." if m in shown)
-        said.append(f"{mark!r} taken for the {'decimal' if mark == NUMBER_FORMATS[name] else 'thousands'} mark")
+        said.append(f"{mark!r} assumed to be the {'decimal' if mark == NUMBER_FORMATS[name] else 'thousands'} mark")
     elif NUMBER_FORMATS[name] == "," and "," in shown:
         said.append("decimal comma")
     elif shown - set("."):
@@ -138,7 +141,7 @@ def _plain(cells: np.ndarray, prefer: str) -> Format | None:
 
 def settled(found: Format | None) -> bool:
     """Whether a format leaves no doubt, so that other columns of the table can be read after it."""
-    return found is not None and "taken for" not in found.doubt
+    return found is not None and "assumed" not in found.doubt
 
 
 class _Parts(NamedTuple):
@@ -155,7 +158,7 @@ def _part(cell: str) -> _Parts | None:
     found = NUMBER.fullmatch(re.sub(r"(?<!\d) | (?!\d)", "", text))
     if found is None or (found["open"] is None) != (found["close"] is None):
         return None
-    negative = found["open"] is not None or "-" in (found["sign"], found["inner"])
+    negative = found["open"] is not None or "-" in (found["sign"], found["inner"], found["after"])
     return _Parts(negative, found["digits"], found["power"] or "", found["percent"] is not None)
 
 
@@ -183,13 +186,13 @@ def date_format(cells: np.ndarray, prefer: str = "") -> Format | None:
     """The format of cells that are all dates or blank, or None; `prefer` names another column's order of the day."""
     import pandas as pd
 
-    cells = filled(cells)
+    cells = short_months(filled(cells))
     if not len(cells) or any(len(c) > LENGTH or not re.search(r"\d", c) for c in cells):
         return None
     if all(ISO_CELL.fullmatch(c) for c in cells):
         return Format(f"date: {ISO}") if pd.to_datetime(cells, **_how(ISO)).notna().all() else None
     few = cells[:5]
-    if not LETTERS.issuperset(re.findall(r"[^\W\d_]+", " ".join(few).casefold())):
+    if not LETTERS.issuperset(WORD.findall(" ".join(few).casefold())):
         return None
     for name in DATE_FORMATS[1:]:
         form = name.removeprefix("date: ")
@@ -197,11 +200,47 @@ def date_format(cells: np.ndarray, prefer: str = "") -> Format | None:
             continue
         other = SWAPPED.get(form[:5], "") + form[5:]
         if form[:5] in SWAPPED and pd.to_datetime(cells, **_how(other)).notna().all():
-            first = {"%d": "day", "%m": "month"}
             form = other if prefer[:2] == other[:2] else form
-            return Format(f"date: {form}", f"dates read as {spoken(form)}, taken for the {first[form[:2]]} first")
+            return Format(f"date: {form}", f"dates assumed to be {spoken(form)}")
         return Format(name, f"dates read as {spoken(form)}")
     return None
+
+
+def no_numbers(cells: np.ndarray) -> np.ndarray:
+    """Which cells are no numbers, with the decimal mark that leaves the fewest."""
+    return min((np.isnan(reader(form)(cells)) for form in NUMBER_FORMATS), key=lambda wrong: int(wrong.sum()))
+
+
+def no_dates(cells: np.ndarray) -> np.ndarray:
+    """Which cells are no dates in the format that most of them have; all if there is none for nine tenths."""
+    import pandas as pd
+
+    few = short_months(cells[:20])
+    like = [
+        c for c in few if len(c) <= LENGTH and LIKE_DATE.search(c) and LETTERS.issuperset(WORD.findall(c.casefold()))
+    ]
+    for name in DATE_FORMATS if len(like) >= 0.9 * len(few) else ():
+        how = _how(name.removeprefix("date: "))
+        if np.mean(pd.to_datetime(few, **how).notna()) >= 0.9:
+            return np.asarray(pd.to_datetime(short_months(cells), **how).isna())
+    return np.ones(len(cells), dtype=bool)
+
+
+def several_formats(cells: np.ndarray) -> bool:
+    """Whether all cells are dates, but in two or three formats."""
+    import pandas as pd
+
+    cells = short_months(filled(cells))
+    if not len(cells) or not all(len(c) <= LENGTH and LIKE_DATE.search(c) for c in cells):
+        return False
+    for _ in range(3):
+        few = cells[:1]
+        fits = (f for f in DATE_FORMATS if pd.to_datetime(few, **_how(f.removeprefix("date: "))).notna().all())
+        rest = (cells[pd.to_datetime(cells, **_how(f.removeprefix("date: "))).isna()] for f in fits)
+        cells = min(rest, key=len, default=cells)
+        if not len(cells):
+            return True
+    return False
 
 
 def spoken(form: str) -> str:
@@ -211,7 +250,7 @@ def spoken(form: str) -> str:
 
 
 def _how(form: str) -> dict[str, Any]:
-    return dict(format=form, errors="coerce", utc=True)
+    return dict(format=form.replace("%B", "%b"), errors="coerce", utc=True)
 
 
 def reader(name: str) -> Callable[[np.ndarray], np.ndarray]:
@@ -224,7 +263,7 @@ def reader(name: str) -> Callable[[np.ndarray], np.ndarray]:
     def seconds(cells: np.ndarray) -> np.ndarray:
         import pandas as pd
 
-        return seconds_of(pd.to_datetime(cells, **_how(form)))
+        return seconds_of(pd.to_datetime(short_months(cells), **_how(form)))
 
     return seconds
 

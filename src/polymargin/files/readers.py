@@ -16,17 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..fitting.parameters import nearest
-from .dialects import NUMBER_FORMATS, date_format, number_format, reader
+from .dialects import date_format, no_dates, no_numbers, number_format
 from .text_files import PACKED, ReadError, check_lines, encoding_of, is_number, opened
 
 __all__ = ["LabeledRows", "ReadError", "read"]
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "<NA>", "NaT")
 ERRORS = ("#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets: empty as well
-NUMBERS = 0.9  # a column with at least this share of numbers is meant to hold only numbers
+NUMBERS = 0.9  # a column with at least this share of numbers or dates is meant to hold nothing else
 DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
 # A compressed file may decompress to this many bytes, or to this many times its size if that is more.
 UNFOLDED, RATIO = 1 << 26, 200
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 FEATURES = 1 << 25  # of svmlight rows, or as many as the file has bytes
 ISO_DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"
 
@@ -44,9 +45,9 @@ def read(path: str | Path, target: str | None = None, text: Collection[str] = ()
     Parameters
     ----------
     path : str or Path
-        .csv, .tsv or .txt (one header line; separated by commas, semicolons or tabs, with the last two also with
-        decimal commas; columns of ISO dates become dates, other dates and numbers stay text, which AutoSVC reads; a
-        first column without a name is left out; UTF-8, UTF-16 or Windows-1252, which is Latin-1), .parquet or .pq,
+        .csv, .tsv or .txt (one header line; separated by commas, semicolons, tabs or vertical bars, with all but commas
+        also with decimal commas; columns of ISO dates become dates, other dates and numbers stay text, which AutoSVC
+        reads; a first column without a name is left out; UTF-8, UTF-16 or Windows-1252, which is Latin-1), .parquet or .pq,
         .svm, .svmlight or .libsvm, .npz (arrays X and y, or X_train and y_train). Text files may end in .gz or .bz2.
     target : str, default=None
         Column of the labels. svmlight and NPZ files have their own. None: no labels are looked for in a table.
@@ -73,7 +74,7 @@ def read(path: str | Path, target: str | None = None, text: Collection[str] = ()
     if kind not in READERS:
         raise ReadError(
             f"{path}: expected a name that ends in {', '.join(READERS)}, got {kind or 'no ending'!r}; "
-            f"rename or convert the file"
+            + ("save the sheet as CSV" if kind in SPREADSHEETS else "rename or convert the file")
         )
     load, expected, advice = READERS[kind]
     try:
@@ -114,7 +115,7 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
 
     encoding = encoding_of(path)
     try:
-        separator, names, n_lines, padded = check_lines(path, encoding)
+        separator, names, above, numbers, padded = check_lines(path, encoding)
     except UnicodeError as error:
         raise ReadError(
             f"{path}: expected text in UTF-8, UTF-16 or Windows-1252 (Latin-1), got bytes that are none of them "
@@ -122,15 +123,20 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
         ) from None
     if encoding == "cp1252":
         warnings.warn(f"{path}: not UTF-8; read as Windows-1252 (Latin-1)", stacklevel=4)
-    if n_lines == 0:
+    if not len(numbers):
         raise ReadError(f"{path}: expected rows below the header line, got none")
     as_written = dict.fromkeys(padded.union(text).intersection(names), str)
     frame = pd.read_csv(
         path, sep=separator, encoding=encoding, na_values=[*MISSING, *ERRORS], keep_default_na=False, low_memory=False,
-        skip_blank_lines=True, names=names, header=0, index_col=False, dtype=as_written,
+        skip_blank_lines=True, skiprows=above, names=names, header=0, index_col=False, dtype=as_written,
+        usecols=range(len(names)),
     )  # fmt: skip
+    lines = np.asarray(numbers) if len(numbers) == len(frame) else None
+    frame, lines = _without_empty_rows(path, frame, lines, target)
     if not names[0]:
-        warnings.warn(f"{path}: the first column has no name; it is taken for row numbers and left out", stacklevel=4)
+        warnings.warn(
+            f"{path}: the first column has no name; it is assumed to hold row numbers and is left out", stacklevel=4
+        )
         frame = frame.drop(columns="")
     commas = []
     for name in frame.columns:
@@ -138,7 +144,21 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
             frame[name] = _typed(frame[name], decimal_commas=separator != ",")
             commas += [name] * pd.api.types.is_numeric_dtype(frame[name])
     frame.attrs["remarks"] = dict.fromkeys(commas, "decimal comma")
-    return _split(path, frame, target, header=True)
+    return _split(path, frame, target, lines)
+
+
+def _without_empty_rows(path: Path, frame: Any, lines: Any, target: str | None) -> tuple[Any, Any]:
+    """Rows with a cell in them. Spreadsheets write empty ones below a table, and people leave them between blocks.
+
+    Rows without labels are to be predicted, and predictions are in their order: empty ones inside of the table stay.
+    """
+    empty = frame.isna().all(axis=1).to_numpy()
+    if target is None:
+        empty = np.logical_and.accumulate(empty[::-1])[::-1]
+    if not empty.any() or empty.all():
+        return frame, lines
+    warnings.warn(f"{path}: {counted(int(empty.sum()), 'empty row')} left out", stacklevel=5)
+    return frame[~empty].reset_index(drop=True).infer_objects(), None if lines is None else lines[~empty]
 
 
 def _typed(column: Any, *, decimal_commas: bool) -> Any:
@@ -166,17 +186,22 @@ def _read_parquet(path: Path, target: str | None, text: Collection[str]) -> Labe
     _check_proportion(path, sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups)))
     frame = pd.read_parquet(path)
     frame.columns = [str(name) for name in frame.columns]
-    return _split(path, frame, target, header=False)
+    return _split(path, frame, target, None)
 
 
-def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> LabeledRows:
+def _split(path: Path, frame: Any, target: str | None, lines: Any) -> LabeledRows:
     if len(frame) == 0:
         raise ReadError(f"{path}: expected rows, got none")
     for name in frame.columns:
         if name != target:
-            _check_numbers(path, name, frame[name], header)
+            _check_cells(path, name, frame[name], lines)
     if target is None:
         return LabeledRows(frame, None)
+    if target not in frame.columns and len(frame.columns) == 1:
+        raise ReadError(
+            f"{path}: expected fields separated by commas, semicolons, tabs or vertical bars, got the one column "
+            f"{frame.columns[0]!r}; write the file again with one of them"
+        )
     if target not in frame.columns:
         names = list(map(repr, frame.columns))
         shown = ", ".join(names if len(names) <= 12 else [*names[:6], "...", *names[-5:]])
@@ -188,8 +213,8 @@ def _split(path: Path, frame: Any, target: str | None, *, header: bool) -> Label
     missing = np.flatnonzero(y.isna().to_numpy())
     if len(missing):
         raise ReadError(
-            f"{path}, {_where(missing[0], header)}: expected a label in column {target!r}, got an empty cell "
-            f"({len(missing)} such rows); fill them or remove the rows"
+            f"{path}, {_where(missing[0], lines)}: expected a label in column {target!r}, got an empty cell "
+            f"({counted(len(missing), 'such row')}); fill it in, or remove the row"
         )
     if len(frame.columns) == 1:
         raise ReadError(f"{path}: expected columns beside the target {target!r}, got none")
@@ -213,16 +238,16 @@ def _whole(labels: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _check_numbers(path: Path, name: str, column: Any, header: bool) -> None:
-    """A column of numbers with a few words in it has typos, which a categorical column would hide."""
+def _check_cells(path: Path, name: str, column: Any, lines: Any) -> None:
+    """A column of numbers or dates with a few other cells in it has typos, which a categorical column would hide."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column):
         infinite = np.flatnonzero(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)))
         if len(infinite):
             raise ReadError(
-                f"{path}, {_where(infinite[0], header)}: expected a finite number in column {name!r}, got "
-                f"{column.iloc[infinite[0]]} ({len(infinite)} such rows); correct it, or leave the cell empty"
+                f"{path}, {_where(infinite[0], lines)}: expected a finite number in column {name!r}, got "
+                f"{column.iloc[infinite[0]]} ({counted(len(infinite), 'such row')}); correct it, or leave it empty"
             )
         return
     codes, known = pd.factorize(column)
@@ -232,22 +257,24 @@ def _check_numbers(path: Path, name: str, column: Any, header: bool) -> None:
     words = np.array([isinstance(v, str) for v in known], dtype=bool)
     if not words.any() or number_format(cells) or date_format(cells):
         return
-    numbers = min(
-        (np.where(words, np.isnan(reader(form)(cells)), False) for form in NUMBER_FORMATS), key=lambda w: w.sum()
-    )
-    wrong, present = np.append(numbers, False)[codes], codes >= 0
-    n_right = int((present & ~wrong).sum())
-    if wrong.any() and n_right >= NUMBERS * present.sum() and n_right > wrong.sum():
-        first = int(np.flatnonzero(wrong)[0])
-        raise ReadError(
-            f"{path}, {_where(first, header)}: expected a number in column {name!r} as in {n_right} other rows, "
-            f"got {column.iloc[first]!r}; correct it, or leave the cell empty"
-        )
+    for kind, faults in (("number", words & no_numbers(cells)), ("date", words & no_dates(cells))):
+        wrong, present = np.append(faults, False)[codes], codes >= 0
+        n_right = int((present & ~wrong).sum())
+        if wrong.any() and n_right >= NUMBERS * present.sum() and n_right > wrong.sum():
+            first = int(np.flatnonzero(wrong)[0])
+            raise ReadError(
+                f"{path}, {_where(first, lines)}: expected a {kind} in column {name!r} as in "
+                f"{counted(n_right, 'other row')}, got {column.iloc[first]!r}; correct it, or leave the cell empty"
+            )
 
 
-def _where(row: int, header: bool) -> str:
-    """Line of a text file if no line was blank and no quoted field has line breaks, else the row."""
-    return f"line {row + 2}" if header else f"row {row + 1}"
+def _where(row: int, lines: Any) -> str:
+    """The line of a text file in which the row begins, or the row."""
+    return f"row {row + 1}" if lines is None else f"line {lines[row]}"
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _read_svmlight(path: Path, target: str | None, text: Collection[str]) -> LabeledRows:

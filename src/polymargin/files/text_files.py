@@ -6,12 +6,17 @@ import bz2
 import codecs
 import csv
 import gzip
+import re
+from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SEPARATORS = ",;\t"
+SEPARATORS = ",;\t|"
+NAMED_SEPARATOR = re.compile(r"\ufeff?\"?sep=(.)\"?\s*", re.IGNORECASE)  # a first line that Excel writes
+ZEROS = 0.05  # share of zero bytes from which text is UTF-16: blanks, digits and marks have one each
 LOOKED_AT = 1000  # rows in which zeros in front of numbers are looked for
+SPOKEN = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -25,9 +30,13 @@ def encoding_of(path: Path) -> str:
         head = file.read(4096)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
-        if b"\0" in head:
-            even, odd = head[::2].count(0), head[1::2].count(0)
+        even, odd = head[::2].count(0), head[1::2].count(0)
+        if max(even, odd) > ZEROS * len(head):
             return "utf-16-le" if odd > even else "utf-16-be"
+        if even or odd:
+            raise ReadError(
+                f"{path}: expected text, got bytes of another kind of file; if it is a spreadsheet, save it as CSV"
+            )
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             while head:
@@ -44,11 +53,16 @@ def opened(path: Path, encoding: str = "utf-8-sig") -> Any:
 
 
 class Lines(NamedTuple):
-    """A text file before its cells are read; `padded` columns have whole numbers with zeros in front of them."""
+    """A text file before its cells are read.
+
+    `above` lines stand above the header; `numbers` are those of the lines in which rows begin, counted from 1; `padded`
+    columns have whole numbers with zeros in front of them.
+    """
 
     separator: str
     names: list[str]
-    n_lines: int
+    above: int
+    numbers: array[int]
     padded: set[str]
 
 
@@ -57,50 +71,66 @@ def check_lines(path: Path, encoding: str) -> Lines:
 
     pandas silently pads short rows, so a file that lost a comma would train on shifted columns.
     """
+    separator, above = _separator(path, encoding)
+    with opened(path, encoding) as file:
+        for _ in range(above):
+            file.readline()
+        lines = csv.reader(file, delimiter=separator, strict=True)
+        names: list[str] = []
+        numbers = array("q")
+        padded: set[str] = set()
+        for line, fields in _fields(path, lines, above):
+            if not fields or (len(fields) == 1 and fields[0].isspace()):
+                continue
+            if not names:
+                names = _names(path, fields)
+                continue
+            numbers.append(line)
+            if len(numbers) <= LOOKED_AT:
+                padded.update(name for name, f in zip(names, fields, strict=False) if f[:1] == "0" and f[1:].isdigit())
+            if len(fields) < len(names) or any(field.strip() for field in fields[len(names) :]):
+                raise ReadError(f"{path}, line {line}: {_miscounted(len(names), len(fields), separator)}")
+    if not names:
+        raise ReadError(f"{path}: expected a header line, got only blank lines")
+    return Lines(separator, names, above, numbers, padded)
+
+
+def _separator(path: Path, encoding: str) -> tuple[str, int]:
+    """What separates fields, and how many lines stand above the header: one if the first names the separator."""
     with opened(path, encoding) as file:
         head = file.readline()
-        separator = max(SEPARATORS, key=head.count)
-    with opened(path, encoding) as file:
-        lines = csv.reader(file, delimiter=separator, strict=True)
-        names, n_lines = None, 0
-        padded: set[str] = set()
-        for fields in _fields(path, lines):
-            if not fields:
-                continue
-            if names is None:
-                names = [name.strip() for name in fields]
-                _check_names(path, names)
-                continue
-            n_lines += 1
-            if n_lines <= LOOKED_AT:
-                padded.update(name for name, f in zip(names, fields, strict=False) if f[:1] == "0" and f[1:].isdigit())
-            if len(fields) != len(names):
-                raise ReadError(
-                    f"{path}, line {lines.line_num}: expected {len(names)} fields as in the header, got "
-                    f"{len(fields)}; look for a missing or an extra {_spoken(separator)}, or an open quote"
-                )
-    if names is None:
-        raise ReadError(f"{path}: expected a header line, got only blank lines")
-    return Lines(separator, names, n_lines, padded)
+        named = NAMED_SEPARATOR.fullmatch(head)
+        if named is not None and named[1] in SEPARATORS:
+            return named[1], 1
+        while head and not head.strip():
+            head = file.readline()
+    return max(SEPARATORS, key=head.count), 0
 
 
-def _fields(path: Path, lines: Any) -> Iterator[list[str]]:
-    """The rows of a CSV file; a quote that is not closed swallows the lines below it."""
-    line = 1
+def _miscounted(expected: int, got: int, separator: str) -> str:
+    said = f"expected {expected} field{'' if expected == 1 else 's'} as in the header, got {got}"
+    if expected == 1:
+        return f"{said}; if the first line is a title, remove it, so that the column names come first"
+    return f"{said}; look for a missing or an extra {SPOKEN[separator]}, or an open quote"
+
+
+def _fields(path: Path, lines: Any, above: int) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file and their lines; a quote that is not closed swallows the lines below it."""
+    line = above + 1
     try:
         for fields in lines:
-            yield fields
-            line = lines.line_num + 1
+            yield line, fields
+            line = above + lines.line_num + 1
     except csv.Error as error:
         what = 'a quote (") that is never closed' if "end of data" in str(error) else str(error)
         raise ReadError(f"{path}, line {line}: expected fields, got {what}; correct the line") from None
 
 
-def _spoken(separator: str) -> str:
-    return {",": "comma", ";": "semicolon", "\t": "tab"}[separator]
-
-
-def _check_names(path: Path, names: list[str]) -> None:
+def _names(path: Path, fields: list[str]) -> list[str]:
+    """Column names; separators behind the last one name nothing, and spreadsheets write them."""
+    names = [name.strip() for name in fields]
+    while len(names) > 1 and not names[-1]:
+        names.pop()
     seen = set()
     for k, name in enumerate(names):
         if not name and (k > 0 or len(names) == 1):  # tables are often written with their row numbers in front
@@ -113,6 +143,7 @@ def _check_names(path: Path, names: list[str]) -> None:
             f"{path}: expected column names in the first line, got only numbers ({', '.join(names[:3])}...); "
             f"add a header line"
         )
+    return names
 
 
 def is_number(text: str) -> bool:
