@@ -82,6 +82,16 @@ def test_links_and_pictures_exist(document):
     assert not missing, f"{document} links to what does not exist: {missing}"
 
 
+@pytest.mark.parametrize("document", [*DOCUMENTS, "benchmarks/README.md"])
+def test_rows_of_tables_have_the_cells_of_their_head(document):
+    text = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(), flags=re.MULTILINE | re.DOTALL)
+    tables = re.findall(r"^\|.*\n\|[-: |]+\|\n(?:.*\S.*\n)*", text, re.MULTILINE)
+    for table in tables:
+        head, _, *rows = (line for line in table.splitlines() if not line.startswith("<!--"))
+        for row in rows:
+            assert row[0] == row[-1] == "|" and len(re.findall(r"(?<!\\)\|", row)) == head.count("|"), row
+
+
 @pytest.mark.parametrize("name", [name for name in polymargin.__all__ if not name.startswith("_")])
 def test_every_public_name_and_parameter_is_documented(name):
     assert any(name in (ROOT / document).read_text() for document in DOCUMENTS)
