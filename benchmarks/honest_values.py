@@ -222,9 +222,7 @@ class Scatter:
 
     def dual(self, a):
         linear = a.sum() if self.nu is None and self.loss != "logistic" else 0.0
-        extra = 0.0
-        if self.loss == "squared_hinge":
-            extra = -(a**2 / (2 * self.u)).sum()
+        extra = -(a**2 / (2 * self.u)).sum() if self.loss == "squared_hinge" else 0.0
         if self.loss == "logistic":
             q = np.clip(a / self.u, 0, 1)
             extra = -sum(self.u @ np.where(v > 0, v * np.log(np.where(v > 0, v, 1)), 0) for v in (q, 1 - q))

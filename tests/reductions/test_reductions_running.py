@@ -6,6 +6,7 @@ from clocks import assert_within
 from ctrl_c import CtrlC, posix
 from data_sets import blobs, digits, wine
 from oracles import rbf
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -317,8 +318,8 @@ def test_all_pairs_need_no_list(n_classes, rng):
 
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_time_limit_with_millions_of_pairs(repeated):
-    """12.5 million pairs. A model of them, of which next to none was begun, is made in less than the second that a limit
-    may be exceeded by. Equal rows are merged, which may not make a matrix of pairs and classes."""
+    """12.5 million pairs. A model of them, of which next to none was begun, is made in less than the second by which a
+    limit may be exceeded. Equal rows are merged, which may not make a matrix of pairs and classes."""
     X, y = blobs([1] * 5000, 8, seed=0)
     X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
     if not repeated:
@@ -347,3 +348,15 @@ def test_only_columns_that_float32_hides_are_solved_again(loss, rng):
         assert value == pytest.approx(exact.dual_objective_, rel=1e-3)
         f, g = K @ c + model.intercept_[pair], exact._raw_scores(X[some])[:, 0]
         assert np.mean(np.abs(f - g)) < 0.02 * np.std(g)
+
+
+def test_a_large_c_times_the_rounding_of_scores_is_no_part_of_the_primal(rng):
+    """No coefficient is at C: the slacks are rounding of float32 values, which C makes one percent of the value."""
+    X, y, C = rng.normal(size=(600, 4)), rng.integers(0, 2, 600), 2e4
+    model = PairwiseSVC(C, kernel="laplacian", gamma=0.4, tol=0.01).fit(X, y)
+    assert model.status_ == "solved"
+    b = np.zeros(len(y))
+    b[model.support_] = model.dual_coef_.toarray()[0]
+    f = np.exp(-0.4 * cdist(X, X, "cityblock")) @ b
+    slack = np.maximum(1 - (2 * y - 1) * (f + model.intercept_[0]), 0)
+    assert model.primal_objective_ == pytest.approx(0.5 * b @ f + C * slack.sum(), rel=1e-3)

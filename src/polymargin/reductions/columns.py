@@ -13,6 +13,7 @@ from ..fitting.limits import Limits
 from ..fitting.progress import Stopped
 from ..machines import Loss
 from ..training import few_points
+from ..training.certificates import MOST_ROUNDING
 from ..training.equal_rows import merged
 from ..training.pair_codes import AllPairs, pair_code
 from ..training.runs import in_precision, value_type
@@ -83,7 +84,12 @@ def solve_rows(
         return out | {"evaluations": core.evaluations, "which": which}
 
     def norms(out: Out) -> np.ndarray:
-        return np.sqrt(matrix(out | {"values": out["values"] ** 2}, len(e)).sum(axis=1))
+        """Of the coefficients of columns, times how much less than the tolerance of a score their losses allow: where C
+        is large, errors of a thousandth, times C, may be more than a thousandth of the primal value."""
+        norm = np.sqrt(matrix(out | {"values": out["values"] ** 2}, len(e)).sum(axis=1))
+        slopes = matrix(out | {"values": strength[order[out["indices"]]]}, len(e)).sum(axis=1)
+        share = slopes / np.maximum(out["primal"], 1e-300)
+        return norm * np.maximum(limits.tol * (np.sqrt(2 * share) if form.ridge else share) / MOST_ROUNDING, 1.0)
 
     def point(out: Out) -> tuple[Which, Start | None]:
         if out["status"] != "solved":
