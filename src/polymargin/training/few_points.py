@@ -300,7 +300,7 @@ def binary(at: Cells, sign: np.ndarray, form: Loss, limits: Limits) -> SharedRow
 
 
 def part(at: Cells, sign: np.ndarray) -> tuple[Cells, np.ndarray]:
-    """The classes with a sign, and their rows."""
+    """The cells of the classes with a sign, and the numbers of their rows."""
     one = at.one
     kept = np.flatnonzero(sign[one.examples.y])
     number = np.full(len(one.first), -1)
