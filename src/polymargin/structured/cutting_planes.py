@@ -28,7 +28,7 @@ PROGRAM_STEPS = 20_000  # of the small quadratic program in one round
 GAINED = 0.99  # a round must shrink the gap below this share of it, or there is no other
 NEXT_GAP = 0.01  # share of the gap that a round aims to leave
 POLISH = 30  # most rounds of polishing
-IDLE = 4  # most of these rounds that may fail to halve the gap
+WASTED_ROUNDS = 4  # most of these rounds that may fail to halve the gap
 # oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
 Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
@@ -133,7 +133,7 @@ def minimize(
             seconds = time.monotonic() - begin
             polished += path[-1] <= tol
             idle += polished > 1 and path[-1] > 0.5 * path[-2]
-            if path[-1] <= goal or polished > POLISH or idle > IDLE:
+            if path[-1] <= goal or polished > POLISH or idle > WASTED_ROUNDS:
                 break
             event = dict(n_iter=n_iter, violation=path[-1], primal=best, dual=lower, seconds=seconds)
             if n_iter >= limits.max_iter or limits.left() <= 0:
