@@ -84,7 +84,7 @@ def repeats(n: int) -> int:
 
 
 def quietly(fit: Callable, *data: Any) -> Any:
-    """Run a fit that is one step of many: what it warns of is said of the last one, if it is true of that."""
+    """Run a fit that is one step of many without its warnings: the last fit repeats those that are true of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return fit(*data)

@@ -39,7 +39,7 @@ AUTO = {
 
 
 def check_encoder(model: Any) -> str | None:
-    """A plan for every column or, of a matrix, for none; as many numbers as it says; formats that can be read."""
+    """A plan for every column (none for a matrix), as many numbers as it states, and readable formats."""
     sizes = {len(part) for part in (model.kinds_, model.reasons_, model.formats_, model.words_, model.rest_)}
     if sizes not in ({0}, {model.n_features_in_}):
         return "a plan for other columns"

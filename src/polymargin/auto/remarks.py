@@ -1,4 +1,4 @@
-"""What a careful person would remark about rows and labels before trusting a score."""
+"""What a careful person would point out about rows and labels before trusting a score."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .cells import Words
 from .columns import ReadTable
 
 TINY = 2  # rows of a class that cannot be both learned and tested
-UNEVEN = 0.9  # share of the largest class from which accuracy says little
+UNEVEN = 0.9  # share of the largest class above which accuracy says little
 GROUPS = 10  # groups of rows, at least, that share a value of a column,
 ROWS_OF_GROUP = 20  # with at most this many rows each on average,
 PURE = 0.95  # and this share of which have one class only
@@ -68,7 +68,7 @@ def _codes(values: np.ndarray) -> np.ndarray | None:
 
 
 def on_predictions(predicted: np.ndarray, classes: np.ndarray, index: np.ndarray, counts: np.ndarray) -> list[str]:
-    """Classes that the model never predicts for some of its training rows, and whose rows are more than one or two."""
+    """Classes that the model never predicts for some of its training rows, among those with more than two rows."""
     never = np.setdiff1d(index, np.searchsorted(classes, predicted))
     never = classes[never[counts[never] > TINY]]
     if not len(never):

@@ -251,7 +251,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
 
 def planned(X: Any, wishes: Any = None, most: int = 50) -> ReadTable:
-    """A table with the plan for its columns, read."""
+    """A table that has been read, with the plan for its columns."""
     named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
     names = [str(name) for name in X.columns] if named else [f"x{j}" for j in range(X.shape[1])]
     columns, missing = plan(X, names, wishes, most)

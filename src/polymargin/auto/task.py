@@ -16,10 +16,10 @@ from ..joint import JointSVC
 from ..landmarks import LandmarkSVC
 from ..reductions import OneVsRestSVC, PairwiseSVC
 
-MANY_CLASSES = 100  # beyond, one-versus-one has more pairs than a joint machine has rows to gain by them
+MANY_CLASSES = 100  # above this, one-versus-one has too many pairs to be worth its small gain
 PATIENCE = 600.0  # seconds that training may take without a time limit
-SOON = 10.0  # seconds that everything may take longer than announced in any case: a busy machine is not foretold
-MANY_ROWS = 25_000  # beyond, machines are tried on samples first
+SOON = 10.0  # seconds that everything may take beyond the announced time in any case: a busy machine cannot be predicted
+MANY_ROWS = 25_000  # above this, machines are tried on samples first
 REDUCTIONS = {
     "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
 }  # fmt: skip
@@ -68,7 +68,7 @@ class Task:
     def last_seconds(self) -> float:
         """For the last fit: its part of what is left of twice the announced time.
 
-        Landmarks, which go on with more and more of them, have no more than twice what was expected of them.
+        Landmarks, whose number keeps growing, get no more than twice the expected time.
         """
         if self.announced is None:
             return self.left()
@@ -93,7 +93,7 @@ class Task:
         if self.asked.machine != "auto":
             self.tell(f"Machine: {self.asked.machine}, as asked.")
             return self.asked.machine
-        if n > MANY_ROWS:  # the contest says more
+        if n > MANY_ROWS:  # the contest gives a better estimate
             return "scatter" if T > MANY_CLASSES else "pairwise"
         if T > MANY_CLASSES:
             self.tell(

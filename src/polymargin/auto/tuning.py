@@ -22,7 +22,7 @@ FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on thi
 TUNING_ROWS = 8000  # their neighbors on this many
 LAST_ROWS = 20_000  # and finally the neighbors of the best on this many
 PROBE_ROWS = 200  # one fit on this many tells how many a time limit allows
-NEIGHBORS_TRIED = 6  # that are tried there as a rule; where machines are chosen by their time ...
+NEIGHBORS_TRIED = 6  # usually tried there; where machines are chosen by their time ...
 CLIMB = 60.0  # ... no new one begins after twice the time of these, and after this many seconds
 
 
@@ -47,7 +47,7 @@ class Tuning:
         self.pace: tuple[int, float] | None = None  # (rows, seconds) of a fit
         self.power = 2.0  # of the rows in its time
         self.held = self.sample[:0]  # rows that no trial of a machine has seen
-        self.longest = np.inf  # seconds that the last fit may take, by fewer rows if need be
+        self.longest = np.inf  # seconds that the last fit may take, on fewer rows if necessary
 
     @property
     def deadline(self) -> float:

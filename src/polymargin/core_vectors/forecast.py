@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-ENOUGH = 1024  # core vectors before which nothing is forecast: the slope may still become steeper
-APART = 1.5  # at least, between core sizes that tell a slope
-BEYOND = 1.5  # times the largest core: an end that is certainly out of reach
-DENSE, MANY = 1 / 4, 1000  # of the rows, and at least: where more are core vectors, all rows at once are solved sooner
-FORETOLD = 2.4  # times as many must be foretold for it: of five overlapping classes 9,500 were, and 3,600 came
+ENOUGH = 1024  # no forecast with fewer core vectors: the slope may still become steeper
+APART = 1.5  # smallest ratio of two core sizes that give a slope
+BEYOND = 1.5  # a forecast of this many times the largest core is certainly out of reach
+DENSE, MANY = 1 / 4, 1000  # share and number of rows: with more core vectors, solving all rows at once is faster
+FORETOLD = (
+    2.4  # the forecast must exceed that by this factor: for five overlapping classes it was 9,500, in truth 3,600
+)
 
 
 def dense(n: int) -> int:
-    """Core vectors of n rows beyond which all rows at once are solved sooner."""
+    """The number of core vectors of n rows above which solving all rows at once is faster."""
     return max(int(DENSE * n), MANY)
 
 
@@ -34,7 +36,7 @@ class Forecast:
 
     @property
     def end(self) -> float | None:
-        """Core vectors in the end, or None as long as nothing can be said."""
+        """The expected number of core vectors at the end, or None while there is no basis for a forecast."""
         return self.ends[-1] if self.ends else None
 
     def see(self, core: int, outside: float) -> None:
@@ -47,6 +49,6 @@ class Forecast:
         self.ends.append(core * max(outside / core, 1.0) ** (1 / (1 + max(slope, 0.0))))
 
     def hopeless(self, most: int, beyond: float = BEYOND) -> bool:
-        """Whether the core set will not stay below `beyond` times `most`, by the last two looks at it."""
+        """Whether, by the last two forecasts, the core set will exceed `beyond` times `most`."""
         core = self.seen[-1][0] if self.seen else 0
         return core >= min(ENOUGH, most) and len(self.ends) > 1 and min(self.ends[-2:]) > beyond * most

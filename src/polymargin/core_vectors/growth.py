@@ -37,8 +37,8 @@ LEAST_RADIUS = 1e-9  # square radius of a ball, in parts of k(x, x), below which
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PASS_SECONDS = 2.0  # seconds that a pass may take after an interruption
-FINER = 3  # passes at most that measure P of the last model exactly
-SAMPLED_ROWS = 4096  # rows that speak for all where the core set would become too large
+FINER = 3  # most passes that measure P of the last model exactly
+SAMPLED_ROWS = 4096  # rows that stand in for all where the core set would become too large
 GRACE = 0.5  # and beyond the time limit, if it is the first one
 
 
@@ -123,7 +123,7 @@ class Growth:
         return self
 
     def doubt(self, X: Any, rows: np.ndarray) -> None:
-        """Claim nothing where the kernel is seen to be indefinite on these rows."""
+        """Withdraw the certificate if the kernel turns out to be indefinite on these rows."""
         kernel = self.form.record(X, X)
         if self.status != "interrupted" and kernels.indefinite(X, rows, kernel, zero_sums=self.form.ball):
             self.indefinite, self.gap = True, np.inf
@@ -157,7 +157,7 @@ class Growth:
                 self.status = "solved" if self.gap <= self.limits.tol else self.status
         except KeyboardInterrupt:
             interrupted = self.signalled = True
-        except Ended:  # a callback asks for the end, or the pass took far too long
+        except Ended:  # a callback asked to stop, or the pass took far too long
             pass
         if interrupted:
             self.status = "interrupted"
@@ -262,7 +262,7 @@ class Growth:
                 self.solve(tol)
 
     def foresee(self, outside: float) -> None:
-        """End where the core set will not stay small, as the number of rows outside tells."""
+        """Stop if the number of rows outside shows that the core set will not stay small."""
         self.forecast.see(len(self.model.alpha), outside)
         if self.may_be_whole and self.forecast.hopeless(dense(self.n), FORETOLD):
             raise Ended("dense")

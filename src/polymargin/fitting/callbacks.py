@@ -29,7 +29,7 @@ __all__ = ["CALLER", "CallbackSupportMixin", "Parts", "with_callbacks"]
 
 
 class Parts:
-    """The parts of one fit on these `data`, called after each of them; `ended` once a callback wants no more."""
+    """Reports each finished part of one fit on these `data`; `ended` is set once a callback asks to stop."""
 
     def __init__(self, estimator: Any, data: dict[str, Any]) -> None:
         self.estimator, self.data, self.ended = estimator, data, False
@@ -40,7 +40,7 @@ class Parts:
             self.context.call_on_fit_task_begin(estimator=estimator, **data)
 
     def __call__(self, name: str) -> bool:
-        """Whether to stop, now that one more part is over; nobody is asked again then."""
+        """Whether to stop now that one more part is over; after a yes, callbacks are not asked again."""
         if self.context and not self.ended:
             part = self.context.subcontext(task_name=name)
             part.call_on_fit_task_begin(estimator=self.estimator)

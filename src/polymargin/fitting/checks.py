@@ -91,7 +91,7 @@ def converted(estimator: Any, X: Any, y: Any, fit: bool, precomputed: bool) -> t
 
 
 def is_list_of_things(X: Any) -> bool:
-    """Whether X is one thing per row that is no number and no row of numbers: text, for example."""
+    """Whether each row of X is a single object that is neither a number nor a row of numbers, such as text."""
     if isinstance(X, list | tuple):
         return bool(X) and isinstance(X[0], str | bytes)
     return getattr(X, "ndim", 2) == 1 and np.asarray(X).dtype.kind in "OUST"
@@ -111,7 +111,7 @@ def checked_things(estimator: Any, X: Any, y: Any, fit: bool) -> Any:
 
 
 def canonical(X: Any) -> Any:
-    """CSR with sorted indices, no duplicates and one index type (the caller's matrix is left alone)."""
+    """CSR with sorted indices, no duplicates and one index type (the caller's matrix is not changed)."""
     if not sp.issparse(X):
         return X
     if not X.has_canonical_format:

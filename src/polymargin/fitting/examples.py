@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .checks import check_classes, check_rows, check_sample_weight, class_weights
 
-COPIED_ROWS = 4096  # rows of which a copy is made at a time
+COPIED_ROWS = 4096  # rows copied at a time
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class TrainingSet:
 
     @property
     def data(self) -> dict[str, Any]:
-        """As callbacks take it."""
+        """The data in the form that callbacks expect."""
         return dict(X=self.X, y=self.labels, metadata={"sample_weight": self.sample_weight})
 
     @property
@@ -72,7 +72,7 @@ class TrainingSet:
         return self.X.nnz / self.X.shape[0] if sp.issparse(self.X) else float(self.X.shape[1])
 
     def examples(self, kernel: dict[str, Any], X: Any = None) -> Examples:
-        """With a kernel, and in place of X perhaps rows that were moved."""
+        """The examples with a kernel and, optionally, with shifted rows in place of X."""
         return Examples(self.X if X is None else X, self.rows, self.y, len(self.classes), self.weight, kernel)
 
 

@@ -1,4 +1,4 @@
-"""What stands around every solver: a clock and a progress bar before it, the ends that a fit can have after it."""
+"""What surrounds every solver: a clock and a progress bar before it, the ways a fit can end after it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Frame:
         self.remark: str | None = None
 
     def limits(self, threads: int = 1, memory: float = np.inf) -> Limits:
-        """What the parameters allow from here on."""
+        """The limits that the parameters set from here on."""
         est, spent = self.estimator, time.perf_counter() - self.begin
         return Limits(
             tol=float(est.tol),

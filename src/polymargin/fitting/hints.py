@@ -1,4 +1,4 @@
-"""Hints for people who come from scikit-learn's SVC: what takes the place of what it has."""
+"""Hints for people who come from scikit-learn's SVC: what replaces its parameters and methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hint(parameter: str, name: str) -> str:
 
 
 class SVCHints:
-    """Mixin: parameters of SVC that an estimator does not have, and `predict_proba`, are refused with what to do."""
+    """Mixin: refuses parameters of SVC that an estimator lacks, and `predict_proba`, and says what to do instead."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

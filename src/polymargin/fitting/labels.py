@@ -1,4 +1,4 @@
-"""Labels that classes can be made of."""
+"""Checks of labels that are to become classes."""
 
 from __future__ import annotations
 

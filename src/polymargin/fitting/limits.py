@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Limits:
-    """``deadline`` is a time of `time.monotonic`; ``progress`` is told how it goes, and True from it is a stop."""
+    """``deadline`` is a time of `time.monotonic`; ``progress`` gets the solver's state and stops it with True."""
 
     tol: float
     max_iter: int
@@ -28,7 +28,7 @@ class Limits:
 
 
 class Ended(Exception):
-    """A fit ends before it is solved; the argument is its status."""
+    """Raised when a fit ends before it is solved; the argument is its status."""
 
 
 def seed_of(random_state: Any) -> int:

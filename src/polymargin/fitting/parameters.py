@@ -1,4 +1,4 @@
-"""What parameters may be: constraints as data.
+"""The values that parameters may take: constraints as data.
 
 Every message is one sentence: what was expected, what came instead, what to do.
 """
@@ -24,7 +24,7 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The advice for a name that is not known: the one that was probably meant."""
+    """Advice for an unknown name: the name that was probably meant."""
     names = tuple(names)
     meant = SYNONYMS.get(name.lower())
     if meant not in names:
@@ -66,7 +66,7 @@ class Number:
             return False
         try:
             finite = math.isfinite(value)
-        except OverflowError:  # an integer beyond all floats
+        except OverflowError:  # an integer too large for a float
             return False
         return (
             finite
@@ -79,7 +79,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Infinity:
-    """Infinity, where it has a meaning."""
+    """Infinity, for parameters where it is meaningful."""
 
     expected: str
 
@@ -177,7 +177,7 @@ def check_offered(parameter: str, value: str, offered: Iterable[str], machine: s
 
 
 def check_solver(solver: str, loss: str, expected: str | None) -> None:
-    """Raise ValueError when a solver is for the dual of another loss; None: it takes any."""
+    """Raise ValueError when a solver is for the dual of another loss; None means that any loss will do."""
     if expected not in (None, loss):
         raise ValueError(
             f'expected loss="{expected}" with solver="{solver}", got loss="{loss}"; change one of them, '

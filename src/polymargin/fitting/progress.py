@@ -25,7 +25,7 @@ STOP: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
 
 
 class Stopped(Exception):
-    """A fit that its search has ended."""
+    """Raised in a fit that its search has stopped."""
 
 
 LONG = 10.0  # seconds: a fit expected to take longer is announced
@@ -115,7 +115,7 @@ class Progress:
             self.bar.stop()
 
     def __call__(self, event: dict[str, Any]) -> bool:
-        """Whether to stop. Solvers may tell more before they do; nobody is asked again then."""
+        """Whether to stop. Solvers may report again before they do; callbacks are then not asked a second time."""
         if not self.stopped:
             try:
                 if self.stop and self.stop():
@@ -139,7 +139,7 @@ class Progress:
             say(f"polymargin: {event['seconds']:.1f} s  {text}", self.verbose)
 
     def share(self, violation: float) -> float:
-        """How far the violation has fallen toward tol, in logarithms, never going back."""
+        """How far the violation has fallen toward tol on a log scale; never decreases."""
         if math.isfinite(violation) and violation > 0:
             self.first = max(self.first or violation, violation, 1.001 * self.tol)
             self.done = max(self.done, min(1.0, math.log(self.first / violation) / math.log(self.first / self.tol)))

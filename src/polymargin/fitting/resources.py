@@ -69,7 +69,7 @@ def budget(memory: str | float, needed: float = math.inf) -> int:
 
 
 def fit_resources(estimator: Any, X: Any) -> tuple[int, int]:
-    """Threads and bytes for a fit of the rows X: all rows may be support vectors, and kernel values be kept twice."""
+    """Threads and bytes for a fit of the rows X: all may be support vectors, and kernel values may be kept twice."""
     n, d = X.shape
     return threads(estimator.n_jobs, 2.0 * n * n * (d + 16)), budget(estimator.memory, 4 * gram_bytes(n))
 
@@ -122,7 +122,7 @@ def system_memory() -> int:
 
 
 def process_memory() -> list[int]:
-    """What the limits of this process (`ulimit -v`, `ulimit -d`) leave it of its address space."""
+    """The address space that the limits of this process (`ulimit -v`, `ulimit -d`) still allow."""
     try:
         import resource
 
@@ -136,7 +136,7 @@ def process_memory() -> list[int]:
 
 
 def container_memory() -> list[int]:
-    """What the control groups of this process leave it: limit minus use, page cache not counted as use."""
+    """The memory that the control groups of this process still allow: limit minus use, without the page cache."""
     left = []
     for folder, limit, use in (
         ("/sys/fs/cgroup", "memory.max", "memory.current"),

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-TINY_ROWS = 1e-3  # rows whose largest entry is below this are brought near 1 before their length is taken
-OUTWEIGHED = 100  # a column this much larger than the usual one decides alone: in squares, 10,000 times
+TINY_ROWS = 1e-3  # rows whose largest entry is below this are scaled to about 1 before their length is computed
+OUTWEIGHED = 100  # a column this many times larger than the typical one dominates: 10,000 times in squares
 
 
 def column_moments(X: Any, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What a fit leaves: one whole model, the new one or the one that was there before.
+"""What a fit leaves behind: one whole model, the new one or the previous one.
 
 Fitted attributes are set one after another, the number of features before anything else is known, and an error or
 Ctrl-C may come between any two of them. So `fit` is `whole`: if anything ends it before it has called `keep`, the
@@ -15,7 +15,7 @@ from .resources import out_of_memory
 
 
 def whole(fit: Callable[..., Any], anew: bool = True) -> Callable[..., Any]:
-    """A method that fits, all or nothing; `anew`: without the old fitted attributes, unless it is a warm start."""
+    """A method that fits, all or nothing; `anew` drops the old fitted attributes, except in a warm start."""
 
     @functools.wraps(fit)
     def whole_fit(self: Any, *args: Any, **kwargs: Any) -> Any:

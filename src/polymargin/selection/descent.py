@@ -88,7 +88,7 @@ class Descent:
             callback=self.after_iteration,
             options=dict(maxiter=n_iter, maxfun=10**9, ftol=0.0, gtol=1e-8, maxcor=20, maxls=MAX_LINE_SEARCH),
         )  # fmt: skip
-        if result.status != 1:  # no descent left, as the second rule wants it, or no gradient
+        if result.status != 1:  # no descent left, which the second rule asks for, or no gradient
             self.found.status = "solved"
 
     def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray]:

@@ -79,7 +79,7 @@ class GramFolds:
         self.code: Code | None = None
 
     def gamma(self, gamma: Any, train: np.ndarray) -> Any:
-        """What a gamma stands for when these rows are trained on."""
+        """The number that a gamma means when training on these rows."""
         if not isinstance(gamma, str):
             return gamma
         mean, variance = column_moments(self.X[train], self.weight[train])

@@ -175,7 +175,7 @@ class GridRun:
         return rows
 
     def row(self, point: tuple[int, int], values: tuple, share: float, iteration: int | None) -> dict:
-        """A row of the table: empty, or what an earlier run has of it."""
+        """A row of the table: empty, or with the results of an earlier run."""
         here = dict(point=point, values=values, share=share, iteration=iteration)
         for old in self.before:
             if old["share"] == share and all(map(np.array_equal, old["values"], values)):
@@ -185,7 +185,7 @@ class GridRun:
 
     def engine(self, part: int, Z: Any) -> Any:
         if part not in self.engines:
-            # Distances and kernel values, and beside them what the fits, side by side, keep of the latter.
+            # Distances and kernel values, and the kernel values that parallel fits keep in addition.
             memory, held, machine = budget(self.search.memory), 16.0 * len(self.y) ** 2, clone(self.machine)
             fits = 1.25 * held <= memory and held <= MADE * max(self.left(), 0.0) and not self.by_rows
             kind = GramFolds if fits and "kernel" in machine.get_params(deep=False) else RowFolds
@@ -206,7 +206,7 @@ class GridRun:
             try:
                 left = {pool.submit(task, k) for k in folds}
                 while left:
-                    # Any thread may be handed a signal, and a main thread that sleeps does not learn of it.
+                    # Any thread may receive the signal, and a sleeping main thread does not notice.
                     done, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
                     for future in done:
                         future.result()
@@ -324,7 +324,7 @@ class GridRun:
 
 
 def short(gamma: Any) -> str:
-    """A gamma in a line: a number, a name, or the range of many."""
+    """A gamma in one line: a number, a name, or the range of many numbers."""
     if np.ndim(gamma):
         return f"{np.min(gamma):.3g} to {np.max(gamma):.3g}"
     return gamma if isinstance(gamma, str) else f"{gamma:.4g}"

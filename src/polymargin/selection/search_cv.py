@@ -231,7 +231,7 @@ class KernelSearchCV(BestEstimator):
 
     def _evaluate(self, run: GridRun, parts: list, grid: tuple) -> None:
         with run, warnings.catch_warnings():
-            # A remark on overlapping classes at every point of the grid is no help; the refit makes it, if it is true.
+            # A warning about overlapping classes at every point of the grid does not help; the refit repeats it.
             warnings.filterwarnings("ignore", ".*does not tell overlapping classes apart", UserWarning)
             try:
                 if self.strategy == "grid":

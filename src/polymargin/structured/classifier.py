@@ -108,7 +108,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Esti
     status_ : {"solved", "max_iter", "time_limit", "stalled", "interrupted"}
         Why the solver stopped.
     n_iter_, n_cuts_ : int
-        Rounds or sweeps, and cuts in hand at the end.
+        Rounds or sweeps, and the number of cuts at the end.
     primal_objective_, dual_objective_, duality_gap_ : float
         Value of the problem above, the lower bound on its minimum, and their relative difference.
     gap_path_ : list of float

@@ -2,7 +2,7 @@
 
     min over w   P(w) = 1/2 |w|^2 + sum_g C_g xi_g(w),      xi_g(w) = max(0, max over the cuts of group g of b - <g, w>)
 
-There are too many cuts to list, but an oracle finds the most violated ones at any w. With some cuts in hand, their dual
+There are too many cuts to list, but an oracle finds the most violated ones at any w. For those found so far, the dual
 
     max over a >= 0   b'a - 1/2 |sum_k a_k g_k|^2,      the sum over the cuts of group g at most C_g
 
@@ -25,10 +25,10 @@ from ..training.certificates import relative_gap
 UNUSED_ROUNDS = 50  # rounds after which an unused cut is dropped
 ROUNDING_GAP = 1e-15  # relative gap that is rounding error
 PROGRAM_STEPS = 20_000  # of the small quadratic program in one round
-GAINED = 0.99  # of the gap, at most, is left by a round that is worth another
-NEXT_GAP = 0.01  # of the gap: what a round may leave of it
-POLISH = 30  # rounds of polishing at most
-IDLE = 4  # of them, at most, that do not halve the gap
+GAINED = 0.99  # a round must shrink the gap below this share of it, or there is no other
+NEXT_GAP = 0.01  # share of the gap that a round aims to leave
+POLISH = 30  # most rounds of polishing
+WASTED_ROUNDS = 4  # most of these rounds that may fail to halve the gap
 # oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
 Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 
@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass
 class Cuts:
-    """The cuts in hand, sorted by group, and their dual variables."""
+    """The cuts found so far, sorted by group, and their dual variables."""
 
     caps: np.ndarray
     size: int
@@ -66,7 +66,7 @@ class Cuts:
         return float(self.offsets @ self.a - 0.5 * w @ w)
 
     def slack(self, w: np.ndarray) -> np.ndarray:
-        """xi of every group, by the cuts in hand."""
+        """xi of every group, from the cuts found so far."""
         xi = np.zeros(len(self.caps))
         np.maximum.at(xi, self.group, self.offsets - self.vectors @ w)
         return xi
@@ -133,7 +133,7 @@ def minimize(
             seconds = time.monotonic() - begin
             polished += path[-1] <= tol
             idle += polished > 1 and path[-1] > 0.5 * path[-2]
-            if path[-1] <= goal or polished > POLISH or idle > IDLE:
+            if path[-1] <= goal or polished > POLISH or idle > WASTED_ROUNDS:
                 break
             event = dict(n_iter=n_iter, violation=path[-1], primal=best, dual=lower, seconds=seconds)
             if n_iter >= limits.max_iter or limits.left() <= 0:

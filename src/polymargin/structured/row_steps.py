@@ -25,12 +25,10 @@ from . import joint_maps
 from .cutting_planes import Answer
 
 OWN = MACHINES["crammer-singer"]
-SMALL_PROBLEM = (
-    5000  # numbers in all rows, times classes, up to which the problem is solved to rounding: it costs nothing
-)
-ROUNDING = 1e-9  # violation that is called so in the sweeps, in units of the largest loss
+SMALL_PROBLEM = 5000  # numbers in all rows times classes, up to which solving to rounding error costs almost nothing
+ROUNDING = 1e-9  # violation that counts as rounding error in the sweeps, in units of the largest loss
 COARSE = 0.1  # largest violation at the end of the first attempt, in units of the largest loss
-TIGHTEN = 0.2  # of it for the next attempt, until the gap is small enough: a small gap often comes long before
+TIGHTEN = 0.2  # factor for the next attempt, until the gap is small enough, which is often long before
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Steps:
         if level is not None:
             strength, self.loss = strength * (level / self.size**2), given.loss / level
         self.given, self.strength, self.e, self.limits = given, e.weight, replace(e, weight=strength), limits
-        within = strength.sum() * joint_maps.largest_square(e.X) < 1  # no score reaches a margin: a few sweeps do
+        within = strength.sum() * joint_maps.largest_square(e.X) < 1  # no score reaches a margin: few sweeps
         self.in_weights = level is None or within or linear.pays(e.X, len(e), len(self.loss), limits.memory)
         self.sweep = 1 if self.in_weights else len(e)  # steps of the solver that count as one here
 
@@ -90,7 +88,7 @@ class Steps:
         W = self.size * (weights(e.X[e.rows], s.B) if s.weights is None else s.weights)
         W = np.column_stack((W, self.size * s.intercept)) if given.ones else W
         values, gap = (self.size**2 * s.primal_objective, self.size**2 * s.dual_objective), s.duality_gap
-        if s.weights is None:  # what the weights that the model keeps are worth
+        if s.weights is None:  # the objective of the weights that the model keeps
             some = joint_maps.with_ones(e.X[e.rows]) if given.ones else e.X[e.rows]
             outputs = joint_maps.Classes(some, e.y, given.loss, given.rescaling)
             values = float(0.5 * np.sum(W**2) + self.strength @ outputs.look(W)[0]), values[1]

@@ -21,7 +21,7 @@ from ..fitting.examples import COPIED_ROWS, Examples
 from ..machines import MACHINES
 
 EPS = 8 * float(np.finfo(float).eps)  # eight standard deviations, or a few operations
-MOST_ROUNDING = 1e-3  # of the primal value may be rounding
+MOST_ROUNDING = 1e-3  # largest share of the primal value that may be rounding error
 
 
 def relative_gap(primal: float, dual: float) -> float:
@@ -104,7 +104,7 @@ def joint_error(est: Any, e: Examples, solution: Any, strength: np.ndarray) -> f
 
 
 def claim_less(est: Any, error: float) -> None:
-    """Withdraw the claims of a fit whose scores have a hiding error."""
+    """Withdraw the claims of a fit whose scores have an error that hides the truth."""
     if error > 0:
         est.status_ = "stalled" if est.status_ == "solved" else est.status_
         est.duality_gap_, est.kkt_violation_ = float("inf"), max(error, est.kkt_violation_)

@@ -16,8 +16,8 @@ from .runs import Out, Run
 from .starting_points import start, start_with_sums
 
 MAX_ROOT_STEPS = 80
-SLOW = 4  # steps of a search for a root after which it is one for a jump
-FINEST_ROOT = 1e-14  # of the class sums lam, relative
+SLOW = 4  # slow steps after which a search for a root becomes one for a jump
+FINEST_ROOT = 1e-14  # relative precision of the class sums lam
 
 
 @dataclass
@@ -101,8 +101,8 @@ class Bracket:
     high: tuple[float, float] | None = None
     side: int = 0  # of the last point
     stride: float = 0.01
-    width: float = np.inf  # to be halved
-    slow: int = 0  # steps that have not
+    width: float = np.inf  # of the bracket, which steps should halve
+    slow: int = 0  # steps that did not halve it
 
     def next(self, lam: float, rho: float) -> float | None:
         """Where to look after a value; None where nothing is left between the two points."""
@@ -127,7 +127,7 @@ class Bracket:
 
 
 def halved(end: tuple[float, float] | None) -> tuple[float, float] | None:
-    """So that no end rests for ever."""
+    """Keeps either end of the bracket from staying in place forever."""
     return end and (end[0], 0.5 * end[1])
 
 
@@ -138,14 +138,14 @@ class Root:
         self.run, self.q, self.shares, self.unit = run, q, shares, shares * T
         self.room = np.add.reduceat(q.upper, q.segments[:-1])
         ceiling = float(np.min(self.room / self.unit))
-        # At the ceiling some class is full and its multiplier may rise without end.
+        # At the ceiling some class is full, and its multiplier may grow without bound.
         self.most = ceiling * (1 - 1e-9) if q.entropy else ceiling
         self.goal = 1e-12 if len(q.upper) <= 256 else 0.5 * run.limits.tol
         self.finest = 0.25 * run.limits.tol
 
     def solve(self, begin: Any) -> Out:
         out, ends = self.search(self.first(begin))
-        if out["status"] == "solved" and out["violation"] > self.finest:  # enough for a sign, not for the answer
+        if out["status"] == "solved" and out["violation"] > self.finest:  # exact enough for a sign, not for the answer
             out = self.at(out["lam"], out["alpha"], 0.0)
         return self.ended(*self.multipliers(out, ends))
 

@@ -18,7 +18,7 @@ from .pair_codes import AllPairs, dag, pair_code, votes
 
 
 def decision_of(model: Any) -> Decision:
-    """What the scores of a fitted machine stand for."""
+    """What the scores of a fitted machine mean."""
     return model._decision()
 
 

@@ -32,7 +32,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     T, exact = e.n_classes, f.intercept == "exact"
     same, other = f.machine.label_kernel(T)
     signed = is_signed(f, T)
-    # Equal class sums: the coefficients of w_c - wbar sum to zero, and no score notices that all rows are moved.
+    # Equal class sums: the coefficients of w_c - wbar sum to zero, so shifting all rows changes no score.
     equal = exact and np.ptp(shares(f, T)) == 0
     kernel = f.kernel(e.kernel)
     kernel = {**kernel, "centered": bool(equal and kernel["kind"] == "linear" and is_far(e.X, e.rows))}
@@ -97,7 +97,7 @@ def program(f: Formulation, strength: np.ndarray, segments: np.ndarray) -> Qp:
 
 
 def shares(f: Formulation, T: int) -> np.ndarray:
-    """pi_c, the parts that the classes have in the sum of all variables."""
+    """pi_c, the share of each class in the sum of all variables."""
     return np.full(T, 1 / T) if f.priors is None else np.asarray(f.priors, dtype=np.float64)
 
 

@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from ..fitting.examples import COPIED_ROWS, Examples
 from .problem import Solution
 
-WORTH = 0.9  # of the rows may be left, where it is to pay
-ALL_LOOKED_AT = 1024  # rows: of more, some are looked at first
+WORTH = 0.9  # merging pays if at most this share of the rows is left
+ALL_LOOKED_AT = 1024  # rows; if there are more, a sample is examined first
 GOLDEN = (5**0.5 - 1) / 2
 SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits have no pattern
 
@@ -37,29 +37,29 @@ class Merged:
     weight: np.ndarray
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Of each group, over the last axis."""
+        """Sums over each group, along the last axis."""
         out = np.zeros((len(self.first), *values.shape[:-1]))
         np.add.at(out, self.group, values.T)
         return out.T
 
     @property
     def indicator(self) -> sp.csr_array:
-        """Which row is in which group, (rows, groups)."""
+        """Membership of rows in groups, shape (rows, groups)."""
         n = len(self.group)
         return sp.csr_array((np.ones(n), self.group, np.arange(n + 1)), shape=(n, len(self.first)))
 
     def shared_out(self, values: np.ndarray) -> np.ndarray:
-        """What each row has of its group's values, along the last axis."""
+        """Each row's share of its group's values, along the last axis."""
         return values[..., self.group] * self.share
 
     def solution(self, found: Solution) -> Solution:
-        """Of all rows."""
+        """The solution for all rows."""
         B = None if found.B is None else self.shared_out(found.B)
         return replace(found, alpha=self.shared_out(found.alpha), B=B)
 
 
 def merged(e: Examples) -> Merged | None:
-    """The examples without repetitions; None where there are none, too few to matter, or nothing that tells."""
+    """The examples without repetitions; None if there are none, too few to matter, or no way to tell."""
     if e.kernel["kind"] in ("precomputed", "callable") or not seem_repeated(e):
         return None
     first, group = groups(e.X, e.rows, e.y)
@@ -126,7 +126,7 @@ def scrambled(values: np.ndarray, column: np.ndarray) -> np.ndarray:
 
 
 def are_equal(X: Any, rows: np.ndarray, y: np.ndarray, other: np.ndarray) -> bool:
-    """Whether every row is equal to the `other` one that it has the mark of."""
+    """Whether every row equals the `other` row with the same mark."""
     moved = np.flatnonzero(other != np.arange(len(rows)))
     if not np.array_equal(y[moved], y[other[moved]]):
         return False

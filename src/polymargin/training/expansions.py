@@ -124,7 +124,7 @@ class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
         return check_rows(self, X, fit=False, precomputed=self.kernel == "precomputed")
 
     def _decision(self) -> Decision:
-        """What the scores of `dual_coef_` stand for."""
+        """What the scores of `dual_coef_` mean."""
         raise NotImplementedError
 
     def _raw_scores(self, X: Any) -> np.ndarray:
@@ -153,7 +153,7 @@ def weights(X: Any, B: Any) -> np.ndarray:
     real: Any = np.float64
     coef, sums = B.T, B.astype(np.longdouble).sum(axis=1)
     center = X[:COPIED_ROWS].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
-    if len(X) and kernels.is_far(X, np.arange(len(X))):  # slow, but the center would multiply what is rounded
+    if len(X) and kernels.is_far(X, np.arange(len(X))):  # slow, but the center would magnify rounding errors
         coef, real = coef.astype(np.longdouble), np.longdouble
         sums = [math.fsum(row.data if sp.issparse(row) else row) for row in B]
     coef = coef.tocsr() if sp.issparse(coef) else coef

@@ -14,13 +14,13 @@ from scipy.special import expit
 
 from .interior import Inside, Program, Real, ScoreSystem, interior_point, noise
 
-ROUNDS = 30  # of variables that come and go
-CORRECTIONS = 4  # of the others, each smaller by about as much as float64 is exact
-KNOWN = 1e-10  # a margin that is short by more is violated
+ROUNDS = 30  # most rounds in which variables enter and leave
+CORRECTIONS = 4  # of the other variables, each smaller than the last by about the precision of float64
+KNOWN = 1e-10  # a margin is violated if it falls short by more
 PLAIN_BOUND = 1e8  # bound times k(x, x)
 LOGISTIC_STEPS = 100  # of the logistic loss
-NO_GAIN = 1e-14  # gain of a step, of the value
-LEAST_STEP = 1e-12  # step
+NO_GAIN = 1e-14  # gain of a step relative to the value
+LEAST_STEP = 1e-12  # shortest step
 
 
 @dataclass

@@ -25,7 +25,7 @@ from .interior import Program, Real, summed
 from .problem import Formulation, Solution
 from .runs import Out
 
-DEFINITE = ("rbf", "laplacian", "cosine", "linear", "poly")  # kernels that are positive
+DEFINITE = ("rbf", "laplacian", "cosine", "linear", "poly")  # positive definite kernels
 LARGE, LARGE_LOGISTIC = 1e10, 1e3  # C k(x, x) up to which the engine does well
 MOST_SCORES, MOST_MARGINS = 400, 2000  # points times classes, and rows times margins
 MOST_BINARY = 64
@@ -51,7 +51,7 @@ class Cells:
 
 
 def cells(one: Merged, upper: np.ndarray, n_scores: int, entropy: bool) -> Cells | None:
-    """Of a problem that is for this method; n_scores scores at a point."""
+    """The cells of a problem with n_scores scores at a point; None if the method does not suit it."""
     e = one.examples
     large = LARGE_LOGISTIC if entropy else LARGE
     if e.kernel["kind"] not in DEFINITE or len(e) * n_scores > MOST_MARGINS:
@@ -66,7 +66,7 @@ def cells(one: Merged, upper: np.ndarray, n_scores: int, entropy: bool) -> Cells
 
 
 def solve(f: Formulation, one: Merged, limits: Limits) -> Solution | None:
-    """The solution of all rows; None where another method is to be asked."""
+    """The solution for all rows; None if another method should be used."""
     e = replace(one.examples, kernel=f.kernel(one.examples.kernel))
     if f.nu is not None:
         return None
@@ -98,7 +98,7 @@ def within(p: Program, limits: Limits) -> face.Exact | None:
 
 
 def program(f: Formulation, at: Cells) -> Program:
-    """Row by row, a margin for each that the machine asks for."""
+    """The margins that the machine asks for, row by row."""
     e, T, m = at.one.examples, at.one.examples.n_classes, len(at.one.examples)
     V, g = directions(f, T)
     n = V.shape[1]  # margins of a row
@@ -204,7 +204,7 @@ class SharedRows:
         return B, S
 
     def violation(self) -> float:
-        """Of the optimality conditions, the largest of all rows."""
+        """The largest violation of the optimality conditions over all rows."""
         a, u, short = self.a, self.upper[:, None], self.short
         if self.p.entropy:
             return float(np.abs(short - np.log(a / (u - a))).max())
@@ -227,7 +227,7 @@ class SharedRows:
         return self.of_rows(np.asarray(self.p.ridge))[self.group] / self.at.one.share[:, None]
 
     def values(self) -> tuple[float, float]:
-        """Primal and dual."""
+        """The primal and dual values."""
         a, u, slack = self.a, self.upper[:, None], np.maximum(self.short, 0)
         if self.p.entropy:
             loss, conjugate = u * np.logaddexp(0, self.short), a * np.log(a / u) + (u - a) * np.log1p(-a / u)
@@ -240,7 +240,7 @@ class SharedRows:
 
 
 def solution(f: Formulation, rows: SharedRows, tol: float) -> Solution | None:
-    """Of a joint machine, with what its coefficients prove; None where that is too little."""
+    """The solution of a joint machine with what its coefficients prove; None if that is too little."""
     status, (primal, dual), e = rows.status(tol), rows.values(), rows.at.one.examples
     if status is None:
         return None
@@ -300,7 +300,7 @@ def binary(at: Cells, sign: np.ndarray, form: Loss, limits: Limits) -> SharedRow
 
 
 def part(at: Cells, sign: np.ndarray) -> tuple[Cells, np.ndarray]:
-    """Of the classes with a sign, and the rows that are theirs."""
+    """The cells of the classes with a sign, and the numbers of their rows."""
     one = at.one
     kept = np.flatnonzero(sign[one.examples.y])
     number = np.full(len(one.first), -1)

@@ -17,7 +17,7 @@ FAR = 1e8  # in units of 1 / k(x, x): margins down to a ten thousandth of the le
 
 
 def finite_C(C: float, X: Any, rows: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> float:
-    """C itself, or what stands for infinity."""
+    """C itself, or the finite value that replaces infinity."""
     if np.isfinite(C):
         return float(C)
     lengths = _core.diagonal(kernels.as_data(X), kernel, np.ascontiguousarray(rows, dtype=np.int64), "float64")

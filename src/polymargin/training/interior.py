@@ -22,18 +22,18 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
 Real = np.longdouble
-NOISE = 8 * float(np.finfo(Real).eps)  # of a sum of terms of size one
+NOISE = 8 * float(np.finfo(Real).eps)  # rounding error of a sum of terms of size one
 
 MOST_INSIDE_STEPS = 60
-IDLE_STEPS = 8  # steps that do not halve mu
+IDLE_STEPS = 8  # most steps that may fail to halve mu
 GAP = 1e-9  # n mu, of the square in the objective, or
 LEAST_GAP = 1e-20  # of the losses, if that is more
 NEAR, NEARLY = 1e-11, 1e-6  # what is left of the equations for slacks, and of those for scores, of the losses
 RANK = 1e-13  # of the largest eigenvalue of K
 JITTERS = (1e-15, 1e-12)  # on a diagonal of ones
-INSIDE = 0.99  # of the way to the nearest bound
+INSIDE = 0.99  # share of the way to the nearest bound that a step takes
 SHORT = 0.2  # step
-CENTERING = 3  # power of the share of mu that a step straight to the end leaves
+CENTERING = 3  # power of the share of mu that a full affine step would leave
 
 
 def summed(n: int, index: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -148,7 +148,7 @@ class Inside:
         return Inside(*(v + t * d for v, d in zip(vars(self).values(), vars(by).values(), strict=True)))
 
     def reach(self, by: Inside) -> float:
-        """How far along a direction nothing becomes negative."""
+        """The longest step along a direction that keeps everything nonnegative."""
         t = np.inf
         for name in ("a", "room", "s", "xi"):
             v, d = getattr(self, name), getattr(by, name)
@@ -203,7 +203,7 @@ def interior_point(p: Program, go_on: Callable[[int, float, float], bool]) -> tu
         straight = system.solve(-x.s * x.a, -x.xi * x.room)
         reach = min(1.0, x.reach(straight))
         share, bend = (x.moved(straight, reach).products / (n * mu)) ** CENTERING, reach**2
-        if t < SHORT:  # the last step met a bound at once: to the middle first
+        if t < SHORT:  # the last step met a bound at once: center first
             share, bend = 1.0, 0.0
         loss = share * mu - x.xi * x.room - bend * straight.xi * straight.room
         d = system.solve(share * mu - x.s * x.a - bend * straight.s * straight.a, loss if p.ridge is None else 0 * loss)

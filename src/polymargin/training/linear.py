@@ -26,7 +26,7 @@ WHOLE_ROWS = 1024  # up to this many rows one working set of the kernel engine h
 
 
 def pays(X: Any, n: int, n_classes: int, memory: float) -> bool:
-    """Whether weights are the faster way: many rows, and these sparse or short beside a kernel row of n values."""
+    """Whether weights are faster: many rows that are sparse, or short compared with a kernel row of n values."""
     sparse = sp.issparse(X) and 10 * X.nnz <= X.shape[0] * X.shape[1]
     short = 4 * X.shape[1] * n_classes <= n
     return n > WHOLE_ROWS and (sparse or short) and 8 * n_classes * X.shape[1] <= memory
