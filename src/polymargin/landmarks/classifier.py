@@ -185,8 +185,8 @@ class LandmarkSVC(LandmarkModel):
             Rows; float32 and float64 arrays in C order, memory maps and CSR matrices are used without a copy. Or the
             path of a NumPy file, or paths of Parquet files or of a folder of them; or an iterable of chunks (X, y) or
             (X, y, sample_weight), or a function that returns one, which is passed over several times (an iterator,
-            which cannot, is passed once, as by `partial_fit`). Or a Dask array or data frame, whose partitions stay where they are.
-            For `kernel=\"precomputed\"`, kernel values of shape (n_samples, n_samples).
+            which cannot, is passed once, as by `partial_fit`). Or a Dask array or data frame, whose partitions stay
+            where they are. For `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
         y : array-like of shape (n_samples,), Dask collection or str
             Labels; the path of a NumPy file of them; the name of their column for Parquet files and Dask data frames;
             None with chunks.
