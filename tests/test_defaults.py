@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from polymargin import AutoSVC, CoreVectorSVC, JointSVC, OneVsRestSVC, PairwiseSVC
+from polymargin import AutoSVC, CoreVectorSVC, JointSVC, LandmarkSVC, OneVsRestSVC, PairwiseSVC
 from polymargin.machines import MACHINES
 
 SETS = {"iris": load_iris, "wine": load_wine, "digits": load_digits, "cancer": load_breast_cancer}
@@ -64,7 +64,12 @@ def overlapping(n):
     return centers[y] + r.normal(size=(n, 9)), y
 
 
-@pytest.mark.parametrize("model", [JointSVC("scatter", gamma=0.05), CoreVectorSVC(gamma=0.05)], ids=str)
+SEES_NO_OVERLAP = [
+    JointSVC("scatter", gamma=0.05), CoreVectorSVC(gamma=0.05), LandmarkSVC("scatter", gamma=0.05, n_landmarks=100),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", SEES_NO_OVERLAP, ids=str)
 def test_machines_that_do_not_see_overlap_say_so(model):
     X, y = overlapping(1000)
     with pytest.warns(UserWarning, match="the classes overlap.*crammer-singer"):

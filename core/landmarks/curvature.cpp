@@ -9,7 +9,8 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kTile = 256;  // rows whose features are met a second time while they are near; a multiple of kRowsAtOnce
+constexpr Index kTile =
+    256;  // rows whose features are met a second time while they are near; a multiple of kRowsAtOnce
 
 // What is subtracted from, or gathered by, the scores of a row: a line per class in f, `ld` apart, becomes one number per row.
 template <class T>

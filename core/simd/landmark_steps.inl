@@ -34,7 +34,8 @@ INLINE void store_narrowed(T* p, Doubles x) {
   if constexpr (sizeof(T) == sizeof(double))
     store<double>(p, x);
   else
-    store_pack<W<double>>(p, __builtin_convertvector((x < kTiny) & (x > -kTiny) ? Doubles{} : x, typename Pack<T, W<double>>::V));
+    store_pack<W<double>>(
+        p, __builtin_convertvector((x < kTiny) & (x > -kTiny) ? Doubles{} : x, typename Pack<T, W<double>>::V));
 }
 
 // ---- scores ----

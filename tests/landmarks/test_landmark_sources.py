@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from data_sets import blobs
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
-from polymargin import LandmarkSVC, load_model, save_model, sensitivity_map
+from polymargin import CoreVectorSVC, LandmarkSVC, load_model, save_model, sensitivity_map
 from polymargin.landmarks import streams
 
 
@@ -85,6 +86,25 @@ def test_sources(form, monkeypatch, tmp_path, seed):
         assert_array_equal(model.landmarks_, np.tile(X, (20, 1))[model.support_])
         assert_array_equal(model.support_, fits[0].support_)
         assert model.shape_fit_[0] == (180_000 if form == "mapped" else 9000)
+
+
+@pytest.mark.parametrize("memory", ["auto", "1MB"])
+@pytest.mark.parametrize("machine", [LandmarkSVC(n_landmarks=20, gamma=0.3), CoreVectorSVC(gamma=0.3)])
+def test_numpy_files_by_their_paths(machine, memory, tmp_path, seed):
+    """The model is that of the maps, in blocks too: of a megabyte, rows may take a quarter."""
+    X, y = overlapping(12_000, seed=seed, spread=0.1)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    machine = clone(machine).set_params(memory=memory)
+    maps = (np.load(tmp_path / name, mmap_mode="r") for name in ("X.npy", "y.npy"))
+    there = machine.fit(*maps).decision_function(X[:100])
+    by_path = machine.fit(tmp_path / "X.npy", str(tmp_path / "y.npy")).decision_function(X[:100])
+    mixed = machine.fit(str(tmp_path / "X.npy"), y).decision_function(X[:100])
+    assert machine.shape_fit_ == X.shape
+    assert_array_equal(by_path, there)
+    assert_array_equal(mixed, there)
+    with pytest.raises(ValueError, match="path of a NumPy file of them"):
+        machine.fit(tmp_path / "X.npy", "y")
 
 
 def test_files_and_maps(tmp_path, seed):

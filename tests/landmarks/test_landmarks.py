@@ -382,16 +382,6 @@ def test_hostile_rows(by_passes):
     assert_allclose(far.primal_objective_, near.primal_objective_, rtol=0.1)
 
 
-@pytest.mark.parametrize("how", ["k-means++", "cholesky"])
-def test_landmarks_drawn_together_know_of_each_other(how, seed):
-    """Rows of one clump are the same in the space of the kernel: no clump is taken twice before all are taken."""
-    clump = np.random.default_rng(seed).permutation(np.repeat(np.arange(60), 7))
-    K = (clump[:, None] == clump).astype(float)
-    drawn = choice.Choice(how, len(K), lambda at: K[at], K.diagonal(), np.random.default_rng(seed))
-    assert_array_equal(np.sort(clump[drawn.grow(60)]), np.arange(60))
-    assert len(drawn.grow(61)) == 60  # nothing is left
-
-
 def test_wide_kernels_are_solved_in_float64(by_passes, seed):
     """Values of nearly 1: float32 takes most landmarks for spanned by the others, and stalls."""
     X, y = overlapping(6000, seed=seed)

@@ -172,7 +172,7 @@ def settled(tuning: Tuning, machine: Any) -> Any:
         rows, right, other = task.spare.shape_fit_[0], sampled, stopped
     task.tell(
         f"Training: stopped after {duration(machine.fit_seconds_)}, to end within {limit}. Taken is the machine of "
-        f'{rows} rows, {"as tried" if sampled > stopped else "as far as it came"}: {right:.3f} of {len(y)} rows beyond '
+        f"{rows} rows, {'as tried' if sampled > stopped else 'as far as it came'}: {right:.3f} of {len(y)} rows beyond "
         f'the sample are right, with the other {other:.3f}; machine="{task.name}" trains to the end.'
     )
     return task.spare if sampled > stopped else machine

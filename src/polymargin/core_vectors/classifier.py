@@ -27,7 +27,7 @@ from .options import core_limits
 from .pairs import fit_pairs
 from .record import CORE_VECTORS, check_core, restore_core
 from .search import Rows, joined
-from .sources import Facts, begin_with, is_mapped
+from .sources import Facts, begin_with, is_mapped, opened
 from .whole import learn
 
 
@@ -219,13 +219,14 @@ class CoreVectorSVC(CoreModel):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), Dask collection, path(s) or chunks
-            Rows; float32 and float64 arrays in C order, memory maps and CSR matrices are used without a copy. Or paths
-            of Parquet files or of a folder of them; or an iterable of chunks (X, y) or (X, y, sample_weight), or a
-            function that returns one, which is passed over several times (an iterator, which cannot, is passed once,
-            with `partial_fit`). Or a Dask array or data frame, whose partitions stay where they are. For
-            `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
+            Rows; float32 and float64 arrays in C order, memory maps and CSR matrices are used without a copy. Or the
+            path of a NumPy file, or paths of Parquet files or of a folder of them; or an iterable of chunks (X, y) or
+            (X, y, sample_weight), or a function that returns one, which is passed over several times (an iterator,
+            which cannot, is passed once, with `partial_fit`). Or a Dask array or data frame, whose partitions stay
+            where they are. For `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
         y : array-like of shape (n_samples,), Dask collection or str
-            Labels; the name of their column for Parquet files and Dask data frames; None with chunks.
+            Labels; the path of a NumPy file of them; the name of their column for Parquet files and Dask data frames;
+            None with chunks.
         sample_weight : float, array-like of shape (n_samples,) or Dask collection, default=None
             Weights of the rows: 2 is the same as a repeated row, 0 the same as a removed one.
 
@@ -237,6 +238,7 @@ class CoreVectorSVC(CoreModel):
         """
         begin = time.perf_counter()
         self._check()
+        X, y = opened(X, y)
         if y is None and isinstance(X, Iterator):
             return self._fit_once(X)
         source = source_of(self, X, y, sample_weight, in_blocks=self._is_mapped(X, y))

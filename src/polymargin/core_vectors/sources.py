@@ -207,6 +207,19 @@ def parquet(paths: Any, target: str) -> Stream:
     return Stream(start, names=features)
 
 
+def opened(X: Any, y: Any) -> tuple[Any, Any]:
+    """Rows and labels, of which NumPy files, given by their paths, are memory maps."""
+    if not is_numpy_file(X):
+        return X, y
+    if isinstance(y, str | os.PathLike) and not is_numpy_file(y):
+        raise ValueError(f"expected y to be labels or the path of a NumPy file of them, as X is one, got {y!r}")
+    return np.load(X, mmap_mode="r"), np.load(y, mmap_mode="r") if is_numpy_file(y) else y
+
+
+def is_numpy_file(given: Any) -> bool:
+    return isinstance(given, str | os.PathLike) and Path(given).suffix == ".npy"
+
+
 def stream_of(X: Any, y: Any) -> Stream | None:
     """The stream that X stands for: paths of Parquet files, or an iterable of chunks; None if X is an array."""
     if isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike)):

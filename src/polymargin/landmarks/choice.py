@@ -49,11 +49,16 @@ def marks(X: Any, rows: np.ndarray, seed: int) -> np.ndarray:
 
 
 def candidates(y: np.ndarray, weight: np.ndarray, mark: np.ndarray, most: int) -> np.ndarray:
-    """Numbers of up to `most` rows in random order, by class as above. Of equal rows there is one."""
+    """Numbers of up to `most` rows in random order, by class as above. Of equal rows there is one, and it counts once:
+    a weight of 2 is a repeated row here, too."""
     total = np.bincount(y, weights=weight)
-    key = -np.log(mark) * np.sqrt(total)[y]
-    some = np.argpartition(key, most)[:most] if most < len(key) else np.arange(len(key))
-    return some[np.unique(key[some], return_index=True)[1]]
+    key, size = -np.log(mark) * np.sqrt(total)[y], most
+    while True:
+        some = np.argpartition(key, size)[:size] if size < len(key) else np.arange(len(key))
+        found = some[np.unique(key[some], return_index=True)[1]]
+        if len(found) >= most or size >= len(key):
+            return found[:most]
+        size *= 2
 
 
 class Choice:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..core_vectors.distributed import source_of
+from ..core_vectors.sources import opened
 from ..files.records import NAMES, stored
 from ..fitting.callbacks import with_callbacks
 from ..fitting.checks import check_rows, check_sample_weight
@@ -181,13 +182,14 @@ class LandmarkSVC(LandmarkModel):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), Dask collection, path(s) or chunks
-            Rows; float32 and float64 arrays in C order, memory maps and CSR matrices are used without a copy. Or paths
-            of Parquet files or of a folder of them; or an iterable of chunks (X, y) or (X, y, sample_weight), or a
-            function that returns one, which is passed over several times (an iterator, which cannot, is passed once,
-            as by `partial_fit`). Or a Dask array or data frame, whose partitions stay where they are. For
-            `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
+            Rows; float32 and float64 arrays in C order, memory maps and CSR matrices are used without a copy. Or the
+            path of a NumPy file, or paths of Parquet files or of a folder of them; or an iterable of chunks (X, y) or
+            (X, y, sample_weight), or a function that returns one, which is passed over several times (an iterator,
+            which cannot, is passed once, as by `partial_fit`). Or a Dask array or data frame, whose partitions stay
+            where they are. For `kernel="precomputed"`, kernel values of shape (n_samples, n_samples).
         y : array-like of shape (n_samples,), Dask collection or str
-            Labels; the name of their column for Parquet files and Dask data frames; None with chunks.
+            Labels; the path of a NumPy file of them; the name of their column for Parquet files and Dask data frames;
+            None with chunks.
         sample_weight : float, array-like of shape (n_samples,) or Dask collection, default=None
             Weights of the rows: 2 is the same as a repeated row, 0 the same as a removed one.
 
@@ -199,6 +201,7 @@ class LandmarkSVC(LandmarkModel):
         """
         begin = time.perf_counter()
         self._check()
+        X, y = opened(X, y)
         last = self._last_landmarks() if self.warm_start else None
         if y is None and isinstance(X, Iterator):
             return self._fit_once(begin, X)

@@ -160,6 +160,7 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         self.n_kernel_evals_ = int(fit.evaluations)
         rng = np.random.default_rng(task.limits.seed)
         self.residual_ = fit.basis.residual(task.X, task.rows, task.weight, rng, task.limits.threads)
+        frame.remark = None if MACHINES[self.machine].margins else self._overlap(task.X, task.rows, task.y)
 
     @property
     def landmarks_(self) -> Any:

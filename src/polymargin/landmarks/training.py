@@ -79,7 +79,7 @@ def pool_of(task: LandmarkTask, how: str, most: int) -> tuple[Choice, np.ndarray
     """A choice of landmarks, and the used rows that it chooses from."""
     rng = np.random.default_rng(task.limits.seed)
     mark = rng.random(len(task.y)) if task.given else marks(task.X, task.rows, task.limits.seed)
-    some = candidates(task.y, task.weight, mark, min(len(task.y), max(FEWEST, POOL * most)))
+    some = candidates(task.y, task.weight, mark, max(FEWEST, POOL * most))
     rows = np.ascontiguousarray(task.rows[some], dtype=np.int64)
     X, every = (task.X, rows) if task.given else (taken(task.X, rows), np.arange(len(rows)))
     data, record = as_data(X), task.kernel(X, X)

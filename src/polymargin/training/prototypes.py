@@ -124,7 +124,8 @@ class PrototypeClassifier(KernelExpansion):
         return (
             f"{claimed:.0%} of the training rows have an own score above the mean of all classes, which is what this "
             f"machine asks for, but for only {right:.0%} it is the largest: the classes overlap, and this machine does "
-            f'not tell overlapping classes apart; use JointSVC(machine="crammer-singer") or PairwiseSVC'
+            f'not tell overlapping classes apart; use machine="crammer-singer" of JointSVC, or of LandmarkSVC for many '
+            f"rows, or PairwiseSVC"
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
