@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from polymargin import AutoSVC
 from polymargin.auto.tables import ColumnEncoder
 
 
@@ -235,6 +236,16 @@ def test_constant_and_empty_columns():
 def test_most_frequent_words():
     X = pd.DataFrame({"word": ["a"] * 5 + ["b"] * 4 + ["c"] * 3 + ["d"] * 2})
     assert ColumnEncoder(max_categories=2).fit(X).categories_[0].tolist() == ["a", "b"]
+
+
+def test_names_and_wishes_that_a_table_cannot_meet(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    for estimator in (AutoSVC(), ColumnEncoder()):
+        with pytest.raises(ValueError, match="expected different column names, got 'a' twice; rename one"):
+            estimator.fit(pd.DataFrame(X, columns=["a", "a"]), y)
+    for estimator in (AutoSVC(columns={"a": "number"}), ColumnEncoder(columns={"a": "number"})):
+        with pytest.raises(ValueError, match="expected X to be a table for columns="):
+            estimator.fit(X, y)
 
 
 def test_messages():

@@ -12,12 +12,14 @@ import typer
 from rich.markup import escape
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score, train_test_split
 
+from ..files.readers import counted
 from ..files.whole_files import write_figure, write_text
 from .terminal import (
     As,
     Columns,
     Data,
     Drop,
+    Folds,
     Groups,
     Json,
     Only,
@@ -68,7 +70,7 @@ def tune(
     only: Only = None,
     kinds: As = None,
     ellipsoidal: Annotated[bool, typer.Option(help="one width per column (the criteria only)")] = False,
-    folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
+    folds: Folds = 5,
     groups: Groups = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -176,14 +178,16 @@ def embed(
     if as_json:
         say(True, facts)
     else:
-        out.print(f"{len(y)} rows in {place.shape[1]} dimensions, written to {to}", soft_wrap=True)
+        found = counted(place.shape[1], "dimension")
+        fewer = f" instead of {components}, because the distances have no more," if place.shape[1] < components else ","
+        out.print(f"{len(y)} rows in {found}{fewer} written to {to}", soft_wrap=True)
 
 
 def compare(
     data: Data,
     target: Target = "y",
     picture: Annotated[Path | None, typer.Option("--out", "-o", help="PNG or SVG file for a plot")] = None,
-    folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
+    folds: Folds = 5,
     rows: Annotated[int, typer.Option(help="use at most this many rows", min=10)] = 3000,
     drop: Drop = None,
     only: Only = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,27 @@ def write_figure(figure: Any, path: str | os.PathLike[str], **how: Any) -> Path:
     """Write a figure of matplotlib, whole; the end of the name tells its format, and without one it is PNG."""
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".png")
-    with whole_file(path) as part:
+    with whole_file(path) as part, quiet_fonts():
         figure.savefig(part, format=path.suffix[1:].lower(), **how)
+    if missing := unknown_letters(figure):
+        shown = " ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
+        warnings.warn(f"{path}: the font of the picture lacks {shown}, which is drawn as boxes", stacklevel=2)
     return path
+
+
+@contextmanager
+def quiet_fonts() -> Iterator[None]:
+    """Matplotlib warns of every letter that a font lacks whenever it measures or draws it; `write_figure` does once."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def unknown_letters(figure: Any) -> list[str]:
+    """Characters in a figure that none of its fonts has."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+    from matplotlib.text import Text
+
+    letters = {c for text in figure.findobj(Text) if text.get_visible() for c in text.get_text() if c.isprintable()}
+    known = get_font(findfont(FontProperties())).get_charmap()
+    return sorted(c for c in letters if ord(c) not in known)
