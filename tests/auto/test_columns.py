@@ -71,6 +71,16 @@ def test_identifiers_are_left_out_in_any_order(rng):
     assert kept.columns_[0]["used_as"] == "number"
 
 
+def test_years_do_not_number_rows(rng):
+    found = plan_of(year=np.arange(1956, 2011), row=1 + rng.permutation(55), pair=np.arange(55) // 2 * 7 + 0.5)[1]
+    assert [c["used_as"] for c in found.values()] == ["number", "left out", "number"]
+
+
+def test_values_in_few_rows_are_not_said_to_be_in_one(rng):
+    found = plan_of(x=rng.normal(size=60), pairs=[f"w{k // 2}" for k in range(60)])[1]
+    assert found["pairs"]["reason"] == "30 different values in 60 rows: most of them are in too few rows"
+
+
 def test_words_by_frequency_and_words_inside_cells(rng):
     n = 300
     towns = np.where(np.arange(n) < 200, rng.choice(["Rome", "Oslo"], n), [f"town{i}" for i in range(n)])

@@ -198,4 +198,15 @@ def test_letters_that_no_font_has_are_said_once(tmp_path, recwarn):
     figure = SensitivityDisplay(np.ones((1, 2)), ["\U0001f98a"], feature_names=["x", "\U0001f436 y"]).plot().figure_
     write_figure(figure, tmp_path / "animals.png")
     assert [str(w.message) for w in recwarn if "Glyph" in str(w.message)] == []
-    assert sum("lacks \U0001f436 \U0001f98a, which is drawn as boxes" in str(w.message) for w in recwarn) == 1
+    assert sum("lacks \U0001f436 \U0001f98a, drawn as boxes" in str(w.message) for w in recwarn) == 1
+
+
+@pytest.mark.parametrize("slowest", [0.004, 0.3, 21.6])
+def test_marks_of_a_comparison_are_inside(slowest):
+    times = np.geomspace(0.004, slowest, 5)
+    found = [dict(machine=f"m{k}", accuracy=0.5, spread=0.1, seconds=t, support_vectors=9) for k, t in enumerate(times)]
+    figure = comparison_picture(found)
+    drawn_texts(figure)
+    axes = figure.axes[1]
+    box, at = axes.get_window_extent(), axes.transData.transform([(t, 0) for t in times])[:, 0]
+    assert at.min() - box.x0 > 5 < box.x1 - at.max()

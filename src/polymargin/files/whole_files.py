@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+GLYPH = r"Glyph (\d+) .*missing from"  # what matplotlib warns of, letter by letter
 
 
 @contextmanager
@@ -49,11 +52,16 @@ def write_figure(figure: Any, path: str | os.PathLike[str], **how: Any) -> Path:
     """Write a figure of matplotlib, whole; the end of the name tells its format, and without one it is PNG."""
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".png")
-    with whole_file(path) as part, quiet_fonts():
+    with whole_file(path) as part, warnings.catch_warnings(record=True) as heard:
+        warnings.filterwarnings("always", message=GLYPH)
         figure.savefig(part, format=path.suffix[1:].lower(), **how)
-    if missing := unknown_letters(figure):
-        shown = " ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
-        warnings.warn(f"{path}: the font of the picture lacks {shown}, which is drawn as boxes", stacklevel=2)
+    lacking = {chr(int(found[1])) for w in heard if (found := re.match(GLYPH, str(w.message)))}
+    for told in heard:
+        if not re.match(GLYPH, str(told.message)):
+            warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
+    if lacking:
+        shown = " ".join(sorted(lacking)[:5]) + (" ..." if len(lacking) > 5 else "")
+        warnings.warn(f"{path}: the font of the picture lacks {shown}, drawn as boxes", stacklevel=2)
     return path
 
 
@@ -61,15 +69,5 @@ def write_figure(figure: Any, path: str | os.PathLike[str], **how: Any) -> Path:
 def quiet_fonts() -> Iterator[None]:
     """Matplotlib warns of every letter that a font lacks whenever it measures or draws it; `write_figure` does once."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message=GLYPH)
         yield
-
-
-def unknown_letters(figure: Any) -> list[str]:
-    """Characters in a figure that none of its fonts has."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-    from matplotlib.text import Text
-
-    letters = {c for text in figure.findobj(Text) if text.get_visible() for c in text.get_text() if c.isprintable()}
-    known = get_font(findfont(FontProperties())).get_charmap()
-    return sorted(c for c in letters if ord(c) not in known)
