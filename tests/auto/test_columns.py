@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from polymargin import AutoSVC
 from polymargin.auto.tables import ColumnEncoder
 
 
@@ -68,6 +69,16 @@ def test_identifiers_are_left_out_in_any_order(rng):
         ColumnEncoder().fit(pd.DataFrame({"row": np.arange(50)}))
     kept = ColumnEncoder(columns={"row": "number"}).fit(pd.DataFrame({"row": np.arange(50)}))
     assert kept.columns_[0]["used_as"] == "number"
+
+
+def test_years_do_not_number_rows(rng):
+    found = plan_of(year=np.arange(1956, 2011), row=1 + rng.permutation(55), pair=np.arange(55) // 2 * 7 + 0.5)[1]
+    assert [c["used_as"] for c in found.values()] == ["number", "left out", "number"]
+
+
+def test_values_in_few_rows_are_not_said_to_be_in_one(rng):
+    found = plan_of(x=rng.normal(size=60), pairs=[f"w{k // 2}" for k in range(60)])[1]
+    assert found["pairs"]["reason"] == "30 different values in 60 rows: most of them are in too few rows"
 
 
 def test_words_by_frequency_and_words_inside_cells(rng):
@@ -235,6 +246,16 @@ def test_constant_and_empty_columns():
 def test_most_frequent_words():
     X = pd.DataFrame({"word": ["a"] * 5 + ["b"] * 4 + ["c"] * 3 + ["d"] * 2})
     assert ColumnEncoder(max_categories=2).fit(X).categories_[0].tolist() == ["a", "b"]
+
+
+def test_names_and_wishes_that_a_table_cannot_meet(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    for estimator in (AutoSVC(), ColumnEncoder()):
+        with pytest.raises(ValueError, match="expected different column names, got 'a' twice; rename one"):
+            estimator.fit(pd.DataFrame(X, columns=["a", "a"]), y)
+    for estimator in (AutoSVC(columns={"a": "number"}), ColumnEncoder(columns={"a": "number"})):
+        with pytest.raises(ValueError, match="expected X to be a table for columns="):
+            estimator.fit(X, y)
 
 
 def test_messages():

@@ -17,12 +17,30 @@ def test_rare_and_uneven_classes():
     rare = on_classes(np.repeat([0, 1, 2], [40, 30, 1]), np.array(["a", "b", "c"]))
     assert len(rare) == 1 and rare[0].startswith("class 'c' has one or two rows")
     uneven = on_classes(np.repeat([0, 1], [95, 5]), np.array(["no", "yes"]))
-    assert len(uneven) == 1 and "95.0 % of the rows are 'no'" in uneven[0]
+    assert len(uneven) == 1 and "95.0% of the rows are 'no'" in uneven[0]
     assert not on_classes(np.repeat([0, 1], [50, 40]), np.arange(2))
     index = counts = np.arange(3)
     assert "class '2' is never predicted" in on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts + 3)[0]
     assert not on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts)  # two rows: said already
     assert not on_predictions(np.arange(3), np.arange(3), index, counts + 3)
+
+
+def test_classes_that_look_alike():
+    names = np.array(["Blue", "blue ", "BLUE", "red", "re\u0301d", "r\u00e9d"])
+    said = on_classes(np.repeat(np.arange(6), 9), names)
+    assert len(said) == 1 and "'Blue' and 'blue ' and 'BLUE'" in said[0] and "'red'" not in said[0]
+    assert said[0].count(";") == 1  # the accent that is a letter of its own and the one that is not
+    assert on_classes(np.repeat([0, 1], 9), np.array([0, 1])) == []
+
+
+def test_a_machine_that_was_chosen_does_not_tell_to_choose_another(rng):
+    X, y = rng.normal(size=(505, 2)), np.arange(505) % 101
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model = AutoSVC(C=10.0, gamma=1.0, calibrate=False).fit(X, y)
+    assert [line for line in model.explain_choices_ if "the classes overlap, and scatter does not" in line]
+    with pytest.warns(UserWarning, match="the classes overlap"):  # the one that was asked for does
+        AutoSVC("scatter", C=10.0, gamma=1.0, calibrate=False).fit(X, y)
 
 
 def test_groups_of_one_class(rng):

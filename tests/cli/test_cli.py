@@ -87,9 +87,9 @@ def test_explain(folder):
 def test_a_report_on_training_rows_says_so(folder):
     words = ("-t", "cultivar", "-o", "r.html")
     told = run("report", "wine.pm", "train.csv", *words, cwd=folder).stderr
-    assert "the scores are too good. The model was trained on these rows." in " ".join(told.split())
-    assert "These scores are too good" in (folder / "r.html").read_text()
-    assert "too good" not in run("report", "wine.pm", "test.csv", *words, cwd=folder).stderr
+    assert "these scores are too optimistic. The model was trained on these rows." in " ".join(told.split())
+    assert "These scores are too optimistic" in (folder / "r.html").read_text()
+    assert "too optimistic" not in run("report", "wine.pm", "test.csv", *words, cwd=folder).stderr
 
 
 def test_tune(folder):

@@ -16,6 +16,7 @@ from polymargin import (
     SupportVectorDisplay,
     WeightDisplay,
 )
+from polymargin.files.whole_files import write_figure
 from polymargin.inspection.lettering import fold, free_places, size
 from polymargin.report.pictures import comparison_picture, feature_picture
 
@@ -182,3 +183,30 @@ def test_compare_stays_between_0_and_1(rng):
     bars = np.vstack([path.vertices[:, 0] for path in figure.axes[0].collections[0].get_paths()])
     assert bars.min() >= 0 and bars.max() <= 1
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()][-1] in names[:2]
+
+
+def test_a_long_name_stays_beside_its_bar():
+    """Not below the axis, where it would run into the numbers of the first panel."""
+    display = SensitivityDisplay(np.ones((2, 2)), ["a", "b"], feature_names=["x", "very " * 60 + "long"]).plot()
+    found = drawn_texts(display.figure_)
+    floor = display.axes_[0].get_window_extent().y0
+    box = next(box for text, box in found if text.get_text().startswith("very"))
+    assert box.y0 >= floor - 1
+
+
+def test_letters_that_no_font_has_are_said_once(tmp_path, recwarn):
+    figure = SensitivityDisplay(np.ones((1, 2)), ["\U0001f98a"], feature_names=["x", "\U0001f436 y"]).plot().figure_
+    write_figure(figure, tmp_path / "animals.png")
+    assert [str(w.message) for w in recwarn if "Glyph" in str(w.message)] == []
+    assert sum("lacks \U0001f436 \U0001f98a, drawn as boxes" in str(w.message) for w in recwarn) == 1
+
+
+@pytest.mark.parametrize("slowest", [0.004, 0.3, 21.6])
+def test_marks_of_a_comparison_are_inside(slowest):
+    times = np.geomspace(0.004, slowest, 5)
+    found = [dict(machine=f"m{k}", accuracy=0.5, spread=0.1, seconds=t, support_vectors=9) for k, t in enumerate(times)]
+    figure = comparison_picture(found)
+    drawn_texts(figure)
+    axes = figure.axes[1]
+    box, at = axes.get_window_extent(), axes.transData.transform([(t, 0) for t in times])[:, 0]
+    assert at.min() - box.x0 > 5 < box.x1 - at.max()

@@ -28,7 +28,7 @@ from ..kernels import BY_NAME
 from ..landmarks import LandmarkSVC
 from ..machines import MACHINES
 from . import remarks
-from .cells import frame, is_table
+from .cells import frame
 from .contest import Contest, settled
 from .grid import quietly, sample_of
 from .probabilities import fitted, margins, probabilities, unseen
@@ -224,7 +224,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         seconds = task.last_seconds()
         last = self.machine_ = task.machine(**self.best_params_, y=y, seconds=seconds, verbose=self.verbose)
         try:
-            with told.of(last, "training"):
+            with told.of(last, "training"), remarks.overheard(task):
                 self.machine_ = settled(tuning, last.fit(Z, labels))
             self._remark(task, Z, labels)
             if self.calibrate and not (interrupted or told.ended):
@@ -260,7 +260,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
             how = dict(accept_sparse="csr", dtype=None, ensure_all_finite=False, ensure_min_samples=2)
             X, y = validate_data(self, X, y, **how)
         check_classification_targets(y)
-        return (planned(X, self.columns) if is_table(X) else X), y
+        return planned(X, self.columns), y
 
     def _last_rows(self, tuning: Tuning, interrupted: bool) -> np.ndarray:
         """The rows to train on: all, unless there is no time for them."""

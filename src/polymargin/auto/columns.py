@@ -36,6 +36,7 @@ MONTHS = np.array(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep"
 WEEKDAYS = np.array(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], dtype=object)
 DAY, YEAR = 86_400.0, 365.25 * 86_400
 CHANCE = 1e-3  # whole numbers that differ more than chance explains, by this probability, number the rows,
+YEARS = (1800, 2100)  # numbers in this range may be years, of which a yearly table has one per row
 ALIKE = 0.02  # if not more than this share of them are equal to others
 FEW_WORDS = 10  # a column with so few words keeps them all; of others, those in enough rows
 COVERED = 0.5  # words in enough rows must cover this share of the rows, or else the cells are split
@@ -233,6 +234,8 @@ def numbers_rows(values: np.ndarray) -> bool:
     n = len(values)
     if n < 10 or np.abs(values).max() > 2**53 or np.any(values != np.round(values)):
         return False
+    if YEARS[0] <= values.min() and values.max() <= YEARS[1]:
+        return False
     equal = n - len(np.unique(values))
     return equal <= ALIKE * n and bool(poisson.cdf(equal, n**2 / (2 * (np.ptp(values) + 1))) < CHANCE)
 
@@ -278,7 +281,8 @@ def _words(name: str, cells: Words, most: int) -> Column:
         split = _split(name, cells, most)
         if len(split.words):
             return split
-    every = f"{u} different values in {n} rows: almost every row has its own"
+    rare = "almost every row has its own" if u > 0.9 * n else "most of them are in too few rows"
+    every = f"{u} different values in {n} rows: {rare}"
     return Column(name, LEFT_OUT, _mixture("number", cells, no_numbers(cells.known)) or every)
 
 

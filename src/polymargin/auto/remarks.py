@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .cells import Words
 from .columns import ReadTable
+from .task import Task
 
 TINY = 2  # rows of a class that cannot be both learned and tested
 UNEVEN = 0.9  # share of the largest class above which accuracy says little
@@ -15,6 +21,7 @@ GROUPS = 10  # groups of rows, at least, that share a value of a column,
 ROWS_OF_GROUP = 20  # with at most this many rows each on average,
 PURE = 0.95  # and this share of which have one class only
 NAMED = 5  # classes that a remark names
+OVERLAP_WARNING = ".*the classes overlap"  # how a machine for separable classes says that it is the wrong one
 
 
 def on_classes(index: np.ndarray, classes: np.ndarray) -> list[str]:
@@ -24,14 +31,30 @@ def on_classes(index: np.ndarray, classes: np.ndarray) -> list[str]:
     tiny = classes[counts <= TINY]
     if len(tiny):
         few = "has one or two rows" if len(tiny) == 1 else "have one or two rows each"
-        said.append(f"{named(tiny)} {few}: too few to be learned and tested; add rows, or merge classes.")
+        said.append(f"{named(tiny)} {few}: too few to learn from and to test on; add rows, or merge classes.")
     if counts.max() > UNEVEN * len(index):
         share = 100 * counts.max() / len(index)
         said.append(
-            f"{share:.1f} % of the rows are {str(classes[counts.argmax()])!r}, and as much accuracy needs no model: "
-            f"look at each class by itself, and try class_weight='balanced' (--balanced)."
+            f"{share:.1f}% of the rows are {str(classes[counts.argmax()])!r}, so always saying that is right as often: "
+            f"look at the scores of each class, and try class_weight='balanced' (--balanced)."
         )
-    return said
+    return said + on_spellings(classes)
+
+
+def on_spellings(classes: np.ndarray) -> list[str]:
+    """Classes whose names differ in nothing that a reader would notice."""
+    if classes.dtype.kind not in "OUS":
+        return []
+    alike: dict[str, list[str]] = {}
+    for name in map(str, classes):
+        alike.setdefault(" ".join(unicodedata.normalize("NFKC", name).casefold().split()), []).append(name)
+    twins = [names for names in alike.values() if len(names) > 1]
+    if not twins:
+        return []
+    shown = "; ".join(" and ".join(map(repr, names)) for names in twins[:NAMED]) + (
+        "; ..." if len(twins) > NAMED else ""
+    )
+    return [f"some classes differ only in capital letters or blanks ({shown}): if they are the same, spell them alike."]
 
 
 def on_groups(X: Any, index: np.ndarray, classes: np.ndarray) -> list[str]:
@@ -55,8 +78,8 @@ def on_groups(X: Any, index: np.ndarray, classes: np.ndarray) -> list[str]:
         chance = np.mean((np.bincount(index).max() / n) ** (size[several] - 1)) if several.any() else 1.0
         if several.sum() >= GROUPS and np.mean(table.max(axis=1)[several] == size[several]) >= PURE > chance + 0.2:
             said.append(
-                f"rows with the same {column.name!r} have the same class in {len(used)} groups: scores are too good "
-                f"for new groups unless rows that share it stay on one side of a split."
+                f"rows with the same {column.name!r} have the same class in {len(used)} groups: scores are too "
+                f"optimistic for new groups unless rows that share it stay on one side of a split (groups=, --groups)."
             )
     return said
 
@@ -74,7 +97,28 @@ def on_predictions(predicted: np.ndarray, classes: np.ndarray, index: np.ndarray
     if not len(never):
         return []
     verb = "is" if len(never) == 1 else "are"
-    return [f"{named(never)} {verb} never predicted, not even in training; try class_weight='balanced' (--balanced)."]
+    return [
+        f"{named(never)} {verb} never predicted, not even for training rows; try class_weight='balanced' (--balanced)."
+    ]
+
+
+@contextlib.contextmanager
+def overheard(task: Task) -> Iterator[None]:
+    """The training of the machine that was chosen for a task; that it meets overlapping classes is a remark."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.filterwarnings("always", message=OVERLAP_WARNING)
+        try:
+            yield
+        finally:
+            about = [w for w in heard if re.match(OVERLAP_WARNING, str(w.message)) and task.asked.machine == "auto"]
+    for told in heard:
+        if told not in about:
+            warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
+    if about:
+        task.tell(
+            f"Remark: the classes overlap, and {task.name} does not tell overlapping classes apart; machine='pairwise' "
+            f"(--machine pairwise) may be more accurate, though it takes longer with {len(task.classes)} classes."
+        )
 
 
 def named(classes: np.ndarray) -> str:

@@ -103,8 +103,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """
         check_parameters(self, CONSTRAINTS)
         X = _checked(self, X, reset=True)
-        if is_table(X):
-            X = planned(X, self.columns, self.max_categories)
+        X = planned(X, self.columns, self.max_categories)
         self._keep_plan(X)
         if sp.issparse(X):
             self.gaps_ = np.zeros(0, dtype=np.int64)
@@ -250,8 +249,16 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def planned(X: Any, wishes: Any = None, most: int = 50) -> ReadTable:
-    """A table that has been read, with the plan for its columns."""
+def planned(X: Any, wishes: Any = None, most: int = 50) -> Any:
+    """A table with the plan for its columns, read; a matrix as it is."""
+    if isinstance(X, ReadTable):
+        return X
+    if not is_table(X):
+        if wishes:
+            raise ValueError(
+                f"expected X to be a table for columns={wishes!r}, got a matrix of numbers; pass a data frame"
+            )
+        return X
     named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
     names = [str(name) for name in X.columns] if named else [f"x{j}" for j in range(X.shape[1])]
     columns, missing = plan(X, names, wishes, most)
@@ -260,8 +267,8 @@ def planned(X: Any, wishes: Any = None, most: int = 50) -> ReadTable:
     if all(column.used_as == LEFT_OUT for column in columns):
         shown = "; ".join(f"{c.name}: {c.reason}" for c in columns[:5])
         raise ValueError(
-            f"expected at least one column that tells the rows apart, got none ({shown}); name the kind of one with "
-            f"columns={{...}}"
+            f"expected at least one column that tells the rows apart, got none ({shown}); say what kind one is with "
+            f"columns={{...}} (--as)"
         )
     return read(X, columns, named, missing)
 
@@ -272,6 +279,9 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     if hasattr(X, "iloc"):
         if min(X.shape) < 1:
             raise ValueError(f"expected X to have rows and columns, got shape {X.shape}; is the table empty?")
+        twice = X.columns[X.columns.duplicated()]
+        if len(twice):
+            raise ValueError(f"expected different column names, got {twice[0]!r} twice; rename one")
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return X
     return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)

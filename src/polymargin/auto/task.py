@@ -100,8 +100,11 @@ class Task:
                 f"Machine: scatter, because {T} classes are more than {MANY_CLASSES}: its cost does not grow with them."
             )
             return "scatter"
-        pairs = f"{T * (T - 1) // 2} pairs" if T > 2 else "1 pair"
-        self.tell(f"Machine: one-versus-one, because {pairs} of classes and {n} rows are few enough for it.")
+        if T == 2:
+            self.tell("Machine: one-versus-one, which is the ordinary SVM for two classes.")
+            return "pairwise"
+        pairs = T * (T - 1) // 2
+        self.tell(f"Machine: one-versus-one, because {pairs} pairs of classes and {n} rows are few enough for it.")
         return "pairwise"
 
     def machine(self, C: float, gamma: Any, y: np.ndarray, seconds: float, verbose: int = 0) -> Any:

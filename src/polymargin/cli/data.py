@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,12 +13,14 @@ import typer
 from rich.markup import escape
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score, train_test_split
 
+from ..files.readers import counted
 from ..files.whole_files import write_figure, write_text
 from .terminal import (
     As,
     Columns,
     Data,
     Drop,
+    Folds,
     Groups,
     Json,
     Only,
@@ -68,7 +71,7 @@ def tune(
     only: Only = None,
     kinds: As = None,
     ellipsoidal: Annotated[bool, typer.Option(help="one width per column (the criteria only)")] = False,
-    folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
+    folds: Folds = 5,
     groups: Groups = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -176,14 +179,16 @@ def embed(
     if as_json:
         say(True, facts)
     else:
-        out.print(f"{len(y)} rows in {place.shape[1]} dimensions, written to {to}", soft_wrap=True)
+        found = counted(place.shape[1], "dimension")
+        fewer = f" instead of {components}, because the distances have no more," if place.shape[1] < components else ","
+        out.print(f"{len(y)} rows in {found}{fewer} written to {to}", soft_wrap=True)
 
 
 def compare(
     data: Data,
     target: Target = "y",
     picture: Annotated[Path | None, typer.Option("--out", "-o", help="PNG or SVG file for a plot")] = None,
-    folds: Annotated[int, typer.Option(min=2, max=50)] = 5,
+    folds: Folds = 5,
     rows: Annotated[int, typer.Option(help="use at most this many rows", min=10)] = 3000,
     drop: Drop = None,
     only: Only = None,
@@ -194,6 +199,7 @@ def compare(
 ) -> None:
     """All machines side by side: cross-validated accuracy, time, support vectors, each at its own best C and gamma."""
     from ..auto.grid import PATTERN_C, PATTERN_GAMMA, quietly, sample_of
+    from ..auto.remarks import OVERLAP_WARNING
     from ..auto.task import REDUCTIONS, machine_named
     from ..machines import MACHINES
     from ..selection.search_cv import KernelSearchCV
@@ -223,7 +229,9 @@ def compare(
             best = machine_named(name, **{k: float(search.best_params_[k]) for k in ("C", "gamma")})
             accuracy = quietly(lambda best: cross_val_score(best, Z, y, cv=cv), best)
             begin = time.perf_counter()
-            best.fit(Z, y)
+            with warnings.catch_warnings():  # to choose another machine is what this table is for
+                warnings.filterwarnings("ignore", message=OVERLAP_WARNING)
+                best.fit(Z, y)
             seconds = time.perf_counter() - begin
         found.append(
             {"machine": name, "accuracy": float(accuracy.mean()), "spread": float(accuracy.std()), "seconds": seconds,

@@ -52,15 +52,19 @@ def fit(
         str, typer.Option(help="auto, pairwise, one-vs-rest, landmarks, core-vector, scatter, kesler, ...")
     ] = "auto",
     kernel: Annotated[str, typer.Option(help=f"{', '.join(BY_NAME[:-1])} or {BY_NAME[-1]}")] = "rbf",
-    C: Annotated[float | None, typer.Option("--C", help="weight of the losses; tuned if not given")] = None,
-    gamma: Annotated[float | None, typer.Option(help="of the kernel, in scaled columns; tuned if not given")] = None,
+    C: Annotated[float | None, typer.Option("--C", help="how much errors cost; tuned if not given")] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="width of the kernel, for scaled columns; tuned if not given")
+    ] = None,
     scaling: Annotated[str, typer.Option(help="auto, column (each by its own spread) or common")] = "auto",
     drop: Drop = None,
     only: Only = None,
     kinds: As = None,
     groups: Groups = None,
     balanced: Annotated[bool, typer.Option(help="give all classes the same total weight")] = False,
-    weights: Annotated[list[str] | None, typer.Option(help="factor on the rows of a class: CLASS=FACTOR")] = None,
+    weights: Annotated[
+        list[str] | None, typer.Option(help="factor on the rows of a class: CLASS=FACTOR (repeat for more)")
+    ] = None,
     time_limit: TimeLimit = None,
     n_jobs: Jobs = None,
     seed: Seed = 0,
@@ -234,7 +238,7 @@ def report(
         found = facts(fitted, X, y, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
         write_text(render(found), to)
     if found["seen"]:
-        err.print(f"[yellow]polymargin:[/] the scores are too good. {escape(found['seen'])}", soft_wrap=True)
+        err.print(f"[yellow]polymargin:[/] these scores are too optimistic. {escape(found['seen'])}", soft_wrap=True)
     if as_json:
         say(True, {"out": str(to)})
     else:

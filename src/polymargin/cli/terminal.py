@@ -14,12 +14,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ..auto.columns import KINDS
-from ..files.readers import LabeledRows, ReadError, read
+from ..files.readers import LabeledRows, ReadError, counted, read
 from ..fitting.parameters import nearest
 
 out = Console(highlight=False)
@@ -33,10 +34,14 @@ Seed = Annotated[int, typer.Option(help="seed of samples and folds", min=0)]
 TimeLimit = Annotated[float | None, typer.Option(help="seconds for everything", min=0.1)]
 Drop = Annotated[list[str] | None, typer.Option(help="column to leave out (repeat for more)")]
 Only = Annotated[list[str] | None, typer.Option(help="column to use; others are left out (repeat for more)")]
-As = Annotated[list[str] | None, typer.Option("--as", help=f"kind of a column: COLUMN={'|'.join(KINDS)} (repeat)")]
+As = Annotated[
+    list[str] | None, typer.Option("--as", help=f"kind of a column: COLUMN={'|'.join(KINDS)} (repeat for more)")
+]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", help="threads; all cores if not given")]
-Groups = Annotated[str | None, typer.Option(help="column whose rows stay together in every split")]
+Folds = Annotated[int, typer.Option(help="folds of the cross-validation", min=2, max=50)]
+Groups = Annotated[str | None, typer.Option(help="column of groups; rows of one group stay together in every split")]
 SHOWN_COLUMNS = 40
+FIRST_COLUMNS = 5  # of more, if nothing is odd about any of them
 
 
 @dataclass
@@ -77,6 +82,9 @@ def say(as_json: bool, facts: dict[str, Any], *tables: Table) -> None:
         print(json.dumps(facts, default=_plain))
         return
     for table in tables:
+        first = table.columns[0]
+        if max((cell_len(str(cell)) for cell in first.cells), default=0) > out.width // 2:
+            first.no_wrap, first.width = False, out.width // 2  # else a long name would leave no room for the others
         title, table.title = table.title, None  # a title inside a table is wrapped to the width of the table
         out.print(title, soft_wrap=True)
         out.print(table)
@@ -125,7 +133,7 @@ def labeled(path: Path, target: str | None, text: Collection[str] = ()) -> tuple
     if len(classes) > 0.5 * len(rows.y) and len(rows.y) > 20:
         raise Refusal(
             f"{path}: expected classes in the target, got {len(classes)} different values in {len(rows.y)} rows; "
-            f"is {target!r} a number to be predicted, or a name?"
+            f"if {target!r} is a number, group its values into classes first, or name another column with --target"
         )
     return rows.X, rows.y
 
@@ -167,13 +175,14 @@ def tell_left_out(path: Path, columns: list[dict[str, Any]]) -> None:
 
 def table_of_columns(columns: list[dict[str, Any]]) -> Table:
     """Used as what, left out why, missing how many; of many columns of one kind without remarks, the first."""
-    table = table_of(f"{len(columns)} columns", "column", "used as", "features", "empty", "remark")
-    shown = [c for c in columns if c["reason"] or c["used_as"] != "number"] if len(columns) > SHOWN_COLUMNS else columns
-    for c in shown[:SHOWN_COLUMNS]:
+    table = table_of(counted(len(columns), "column"), "column", "used as", "features", "empty", "remark")
+    odd = [c for c in columns if c["reason"] or c["used_as"] != "number"]
+    shown = columns if len(columns) <= SHOWN_COLUMNS else odd[:SHOWN_COLUMNS] or columns[:FIRST_COLUMNS]
+    for c in shown:
         empty = str(c["missing"]) if c["missing"] else ""
         table.add_row(escape(c["name"]), c["used_as"], str(c["features"] or ""), empty, escape(c["reason"]))
-    if len(columns) > len(shown[:SHOWN_COLUMNS]):
-        table.add_row(f"... {len(columns) - len(shown[:SHOWN_COLUMNS])} more", "", "", "", "")
+    if len(columns) > len(shown):
+        table.add_row(f"{len(columns) - len(shown)} more", "number" if len(odd) <= len(shown) else "", "", "", "")
     return table
 
 

@@ -22,7 +22,8 @@ NUMBER = re.compile(
     rf"(?P<open>\()?(?P<sign>[+-])?(?:{MONEY})?(?P<inner>[+-])?(?P<digits>[\d.,' ]*\d[\d.,' ]*)(?P<power>[eE][+-]?\d+)?"
     rf"(?P<after>-)?(?:{MONEY}|(?P<percent>%))?(?P<close>\))?"  # 12- is -12 in accounts
 )
-# How digits are grouped, by the decimal mark; 12,34,567 is Indian. In `number: 1.234,5` the text behind the colon is 1234.5 written so.
+# How digits are grouped, by the decimal mark; 12,34,567 is Indian. The text behind the colon of `number: 1.234,5` is
+# 1234.5 written so.
 GROUPED = {
     ".": re.compile(r"(?:\d+|\d{1,3}(?P<group>[, '])\d{3}(?:(?P=group)\d{3})*|\d\d?(?:,\d\d)+,\d{3})?(?:\.\d*)?"),
     ",": re.compile(r"(?:\d+|\d{1,3}(?P<group>[. '])\d{3}(?:(?P=group)\d{3})*)?(?:,\d*)?"),

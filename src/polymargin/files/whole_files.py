@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+GLYPH = r"Glyph (\d+) .*missing from"  # what matplotlib warns of, letter by letter
 
 
 @contextmanager
@@ -48,6 +52,22 @@ def write_figure(figure: Any, path: str | os.PathLike[str], **how: Any) -> Path:
     """Write a figure of matplotlib, whole; the end of the name tells its format, and without one it is PNG."""
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".png")
-    with whole_file(path) as part:
+    with whole_file(path) as part, warnings.catch_warnings(record=True) as heard:
+        warnings.filterwarnings("always", message=GLYPH)
         figure.savefig(part, format=path.suffix[1:].lower(), **how)
+    lacking = {chr(int(found[1])) for w in heard if (found := re.match(GLYPH, str(w.message)))}
+    for told in heard:
+        if not re.match(GLYPH, str(told.message)):
+            warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
+    if lacking:
+        shown = " ".join(sorted(lacking)[:5]) + (" ..." if len(lacking) > 5 else "")
+        warnings.warn(f"{path}: the font of the picture lacks {shown}, drawn as boxes", stacklevel=2)
     return path
+
+
+@contextmanager
+def quiet_fonts() -> Iterator[None]:
+    """Matplotlib warns of every letter that a font lacks whenever it measures or draws it; `write_figure` does once."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=GLYPH)
+        yield

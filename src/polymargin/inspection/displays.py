@@ -234,7 +234,7 @@ class SensitivityDisplay:
             place = axes.get_subplotspec()
             named = place is None or place.is_first_col()  # the names of a row of panels stand beside its first one
             axes.set_yticks(at, names if named else [""] * len(names), fontsize=NAME)
-            axes.set_ylim(at[-1] + 0.8, at[0] - 0.8)
+            axes.set_ylim(at[-1] + max(0.8, lines[-1] / 2), at[0] - max(0.8, lines[0] / 2))
             axes.set_xlim(left=0)
             axes.locator_params(axis="x", nbins=3)
             axes.set_xlabel("sensitivity")

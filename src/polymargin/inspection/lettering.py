@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..files.whole_files import quiet_fonts
+
 FEW_NAMES = 40  # classes whose names are written in a picture
 LEADING = 1.25  # a line of text in units of its font size
 GRID = 48  # places across the room of a picture that are tried for a name
@@ -24,9 +26,9 @@ def size(text: str, fontsize: float, fontweight: str = "normal") -> tuple[float,
     """Width and height of a text in inches."""
     from matplotlib.text import Text
 
-    box = Text(
-        0, 0, text, fontsize=fontsize, fontweight=fontweight, figure=(paper := blank_paper())
-    ).get_window_extent()
+    paper = blank_paper()
+    with quiet_fonts():
+        box = Text(0, 0, text, fontsize=fontsize, fontweight=fontweight, figure=paper).get_window_extent()
     return box.width / paper.dpi, box.height / paper.dpi
 
 
@@ -115,7 +117,8 @@ def write_names(axes: Any, middles: np.ndarray, names: Iterable[Any], colors: An
     from matplotlib.patheffects import withStroke
 
     style: dict[str, Any] = dict(fontsize=10, fontweight="bold")
-    axes.figure.draw_without_rendering()  # so that the axes know their place
+    with quiet_fonts():
+        axes.figure.draw_without_rendering()  # so that the axes know their place
     unit = axes.figure.dpi / 72  # pixels in a point
     texts = [fold(name, 1.6, **style) for name in names]
     at = axes.transData.transform(middles) / unit

@@ -28,7 +28,7 @@ def write_report(
     model : AutoSVC
         A fitted model.
     X : data frame, array or sparse matrix of shape (n_samples, n_features)
-        Rows, ideally ones that the model has not seen; if it has, the page says that its scores are too good.
+        Rows, ideally ones that the model has not seen; if it has, the page says that its scores are too optimistic.
     y : array-like of shape (n_samples,)
         Their labels.
     path : str or Path

@@ -99,7 +99,7 @@ def seen_in_training(machine: Any, Z: Any) -> str:
         return ""
     if found == 1 and len(here) == machine.shape_fit_[0]:
         return "The model was trained on these rows."
-    return f"Of the training rows that the model keeps (its support vectors), {100 * found:.0f} % are among these rows."
+    return f"Of the training rows that the model keeps (its support vectors), {100 * found:.0f}% are among these rows."
 
 
 def fingerprints(Z: Any) -> np.ndarray:
@@ -265,7 +265,7 @@ def end_of(machine: Any) -> str:
         said += f" to within tol = {machine.tol:g}"
     gap = float(getattr(machine, "duality_gap_", np.inf))
     if np.isfinite(gap):
-        said += f"; the objective is proven to be within {max(100 * gap, 1e-4):.2g} % of the best possible one"
+        said += f"; the objective is proven to be within {max(100 * gap, 1e-4):.2g}% of the best possible one"
     return said
 
 

@@ -45,7 +45,9 @@ def few_decimals(axes: Any, values: np.ndarray) -> None:
         ticks = powers[:: -(-len(powers) // MOST_TICKS)]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set_xlim(min(ticks[0], values.min()) / 1.1, max(ticks[-1], values.max()) * 1.1)
+    low, high = min(ticks[0], values.min()), max(ticks[-1], values.max())
+    room = max((high / low) ** 0.06, 1.1)  # marks and the outer numbers stay inside
+    axes.set_xlim(low / room, high * room)
 
 
 def comparison_picture(found: list[dict[str, Any]]) -> Figure:
