@@ -18,9 +18,7 @@ from ..reductions import OneVsRestSVC, PairwiseSVC
 
 MANY_CLASSES = 100  # above this, one-versus-one has too many pairs to be worth its small gain
 PATIENCE = 600.0  # seconds that training may take without a time limit
-SOON = (
-    10.0  # seconds that everything may take beyond the announced time in any case: a busy machine cannot be predicted
-)
+SOON = 10.0  # seconds beyond the announced time that are always allowed: a busy machine cannot be predicted
 MANY_ROWS = 25_000  # above this, machines are tried on samples first
 REDUCTIONS = {
     "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
