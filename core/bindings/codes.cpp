@@ -179,8 +179,8 @@ class CodeSolver {
     Index stored = 0, n_iter = 0;
     for (Index l = 0; l < L; ++l) stored += columns[l] ? static_cast<Index>(columns[l]->at.size()) : unbegun.size(l);
     auto indptr = empty<Index>("int64", L + 1), indices = empty<Index>("int64", stored);
-    auto values = empty<double>("float64", stored), bias = empty<double>("float64", L),
-         primal = zeros(L), dual = zeros(L);
+    auto values = empty<double>("float64", stored), bias = empty<double>("float64", L), primal = zeros(L),
+         dual = zeros(L);
     double violation = 0, rest = 0;
     auto rank = [](Status s) {
       return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest);
@@ -329,7 +329,8 @@ void bind_codes(nb::module_& m) {
           "On given kernel values: a vector of n * n + 16 elements, row after row, used without a copy.")
       .def("solve", &CodeSolver::solve, "code"_a, "upper"_a, "ridge"_a, "start"_a.none(), "tol"_a, "max_iter"_a,
            "time_limit"_a, "stop"_a.none(),
-           "Minimize; see core/codes/code_problem.hpp. code may be 'all pairs'. start is None or (indptr, indices, values) of an earlier "
+           "Minimize; see core/codes/code_problem.hpp. code may be 'all pairs'. start is None or (indptr, indices, "
+           "values) of an earlier "
            "solution, and its bias for columns that there is no time to begin.")
       .def("scores", &CodeSolver::scores, "indptr"_a, "indices"_a, "values"_a, "bias"_a, "rows"_a,
            "Scores of all columns for some of the sorted rows, from held kernel values.")

@@ -38,14 +38,12 @@ inline ColumnEntries nth_pair(Index l, Index T) {
 }
 
 struct CodeProblem {
-  Span<const Index> segments;  // class c is the range [segments[c], segments[c + 1]) of the rows
-  bool all_pairs = false;  // all pairs of classes, which may be millions: no list is made of them
+  Span<const Index> segments;           // class c is the range [segments[c], segments[c + 1]) of the rows
+  bool all_pairs = false;               // all pairs of classes, which may be millions: no list is made of them
   std::vector<Index> offsets, entries;  // else the entries of column l are at [offsets[l], offsets[l + 1])
   Span<const double> upper, ridge;
   Index classes() const { return segments.size - 1; }
-  Index columns() const {
-    return all_pairs ? classes() * (classes() - 1) / 2 : static_cast<Index>(offsets.size()) - 1;
-  }
+  Index columns() const { return all_pairs ? classes() * (classes() - 1) / 2 : static_cast<Index>(offsets.size()) - 1; }
   Index rows() const { return upper.size; }
   ColumnEntries column(Index l) const {
     if (all_pairs) return nth_pair(l, classes());

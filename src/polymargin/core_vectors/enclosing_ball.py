@@ -208,7 +208,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
         return self
 
     def _moved(self, X: Any, rows: np.ndarray) -> Any:
-        """Linear rows that are far from the origin, without their mean: a ball moves with its rows, and products of such
+        """Linear rows far from the origin, without their mean: a ball moves with its rows, and products of such
         rows have no digits left for their distances. Where there is no room for a copy, the rows themselves."""
         copied = 8 * X.shape[0] * X.shape[1]
         if self.kernel != "linear" or not kernels.is_far(X, rows) or copied > 0.25 * budget(self.memory, 4 * copied):

@@ -76,9 +76,10 @@ def solve_rows(
         core = _core.CodeSolver(
             kernels.as_data(e.X), e.kernel, e.sorted_rows, e.segments, dtype, float(limits.memory), limits.threads
         )
-        some = code[which] if code.dtype == np.int64 else code[:, which]  # type: ignore[call-overload]
+        some = code[which] if code.dtype == np.int64 else code[:, which]
         out = core.solve(
-            "all pairs" if isinstance(some, AllPairs) else np.ascontiguousarray(some), upper[order], ridge[order], arrays(begin, which), limits.tol, limits.max_iter, limits.left(),
+            "all pairs" if isinstance(some, AllPairs) else np.ascontiguousarray(some), upper[order], ridge[order],
+            arrays(begin, which), limits.tol, limits.max_iter, limits.left(),
             None if limits.progress is None else stop,
         )  # fmt: skip
         return out | {"evaluations": core.evaluations, "which": which}
