@@ -68,7 +68,7 @@ Coefficients coefficients(const Vector<Index>& offsets, const Vector<Index>& at,
   return c;
 }
 
-constexpr double kPacked = 4e7;  // columns of which a model is certainly made in a second, after the solver
+constexpr double kPacked = 2e7;  // columns of which a model is certainly made in a second, after the solver
 
 // Takes no memory until it is written to.
 auto zeros(Index n) {
