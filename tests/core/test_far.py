@@ -1,5 +1,6 @@
 """Rows far from the origin: what a fit reports is true of the model it returns, in arithmetic with digits to spare."""
 
+import math
 import warnings
 from fractions import Fraction
 
@@ -159,3 +160,13 @@ def test_weights_of_large_coefficients(seed):
     rounding = np.finfo(np.longdouble).eps * len(X) * np.abs(B).sum(axis=1, keepdims=True) * np.abs(D).max()
     rounding = rounding + np.finfo(float).eps * (np.abs(exact) + np.abs(B.sum(axis=1, keepdims=True)) * 1e5)
     assert np.all(np.abs(weights(X, B) - exact) <= rounding)
+
+
+def test_sums_of_two_far_classes_are_equal_to_the_last_digit(rng):
+    """A sum that is off by d moves all scores by d |x|^2."""
+    y = np.arange(600) % 2
+    X = 3e4 + 0.3 * rng.normal(size=(600, 8)) + 0.1 * y[:, None]
+    model = JointSVC("scatter", kernel="linear", intercept="exact", C=1.6).fit(X, y)
+    B = model.dual_coef_.toarray()
+    assert model.status_ == "solved" and len(model.support_) > 300
+    assert abs(math.fsum(B[0]) - math.fsum(B[1])) <= np.spacing(np.abs(B).max())

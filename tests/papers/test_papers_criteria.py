@@ -69,7 +69,7 @@ def test_methods_near_cross_validation(tmp_path):
             keep(folder, "Wine", f"CV, {m}", {"error [%]": [2.0, 1.5]}, 0.0)
         assert table.compute("Wine", "I, spherical", False) == {NEAR: 4}
     cells = compare(table, {("Wine", "I, spherical"): {NEAR: 4}})
-    assert score(cells) == "near cross-validation in 4 of the 6 cells in which the printed error is"
+    assert score(cells) == "near cross-validation in 4 of the 6 cells where the printed error is"
 
 
 def test_times_are_those_of_a_search_and_of_a_grid():
