@@ -203,7 +203,7 @@ def test_a_last_fit_without_time_falls_back_on_the_sample(taken, better, monkeyp
     model = AutoSVC(C=1.0, gamma=0.2).fit(X, y)
     (said,) = (line for line in model.explain_choices_ if line.startswith("Training: stopped after"))
     rows = model.machine_.shape_fit_[0]
-    assert (rows < 1200) == better and f"the machine of {rows} rows, as " in said and "twice the announced time" in said
+    assert (rows < 1200) == better and f" {rows} rows: of " in said and "twice the announced time" in said
     assert f'machine="{taken}"' in said and model.machine_ in fits and np.mean(model.predict(X) == y) > 0.5
     np.testing.assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
 

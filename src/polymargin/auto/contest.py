@@ -167,15 +167,17 @@ def settled(tuning: Tuning, machine: Any) -> Any:
     Z, y = tuning.encoded(tuning.held)
     sampled, stopped = (float(np.mean(model.predict(Z) == y)) for model in (task.spare, machine))
     limit = "the time limit" if task.end() == task.deadline else "twice the announced time"
-    rows, right, other = machine.shape_fit_[0], stopped, sampled
+    kept, right, other = machine, stopped, sampled
+    which = "the unfinished model of all"
     if sampled > stopped:
-        rows, right, other = task.spare.shape_fit_[0], sampled, stopped
+        kept, right, other = task.spare, sampled, stopped
+        which = "the model from the trial on"
     task.tell(
-        f"Training: stopped after {duration(machine.fit_seconds_)}, to end within {limit}. Taken is the machine of "
-        f"{rows} rows, {'as tried' if sampled > stopped else 'as far as it came'}: {right:.3f} of {len(y)} rows beyond "
-        f'the sample are right, with the other {other:.3f}; machine="{task.name}" trains to the end.'
+        f"Training: stopped after {duration(machine.fit_seconds_)}, to finish within {limit}. AutoSVC keeps {which} "
+        f"{kept.shape_fit_[0]} rows: of {len(y)} rows that the trial did not see, it gets {right:.1%} right and the "
+        f'other model {other:.1%}. Pass machine="{task.name}" to train to the end.'
     )
-    return task.spare if sampled > stopped else machine
+    return kept
 
 
 def growth(few: Trial, many: Trial) -> float:
