@@ -55,6 +55,8 @@ def balanced(z: np.ndarray, q: Qp) -> np.ndarray:
     The solver centers linear rows and does not notice what rounding adds to the sum. At rows far from the origin, where
     kernel values are large, it would move all scores of the model.
     """
+    if not np.isfinite(np.abs(z).sum()):  # a program without a minimum
+        return z
     z, excess = z.copy(), math.fsum(z)
     room = np.minimum(z - q.lower, q.upper - z)
     k = int(np.argmax(room))
