@@ -17,7 +17,7 @@ namespace polymargin {
 namespace {
 
 constexpr double kSlice = 0.05;      // seconds between two polls
-constexpr double kStored = 1.4e-6;   // seconds for what follows on a column that was begun: its part of a model
+constexpr double kStored = 2.2e-6;   // seconds for what follows on a column that was begun: its part of a model
 constexpr double kLeastTime = 1e-3;  // fewest seconds for another round
 constexpr Index kPolished = 256;     // up to this many rows, a solved problem is refined to rounding error
 constexpr double kPolishedTol = 1e-12;
