@@ -81,7 +81,8 @@ def test_weaker_claims_are_taken_only_where_they_are_true(seed):
 # Problems whose claims were false once: a bound met on the way, values without digits, no margin, indefinite kernels.
 ONCE = [(2, 1781), (3, 262), (4, 1168), (7, 1038), (100, 137), (100, 318), (100, 922), (100, 1892), (101, 17),
         (101, 274), (101, 484), (101, 515), (101, 532), (101, 1794), (2027, 2071), (2027, 7711),
-        (2027, 9879), (4711, 213), (4711, 882), (4711, 3971), (777, 2291), (4242, 704), (4242, 2958)]  # fmt: skip
+        (2027, 9879), (4711, 213), (4711, 882), (4711, 3971), (777, 2291), (4242, 704), (4242, 2958),
+        (181126, 3261)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("seed_of_problem", "number"), ONCE)

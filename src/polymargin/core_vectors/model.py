@@ -127,7 +127,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         y = core.y[order]
         found = Coefficients(alpha=alpha, intercept=self._intercepts(y, alpha))
         self._set_prototypes(None if given else core.X[order], np.arange(len(order)), y, found)
-        self._claim_less([(model, primal, rho)])
+        self._claim_less([fit])
         self.support_ = core.index[order] if numbers is None else numbers[core.index[order]]
         self.core_indices_, self.n_seen_ = self.support_, self.shape_fit_[0]
         self.n_support_ = np.bincount(y[alpha > 1e-6 * alpha.max()], minlength=len(self.classes_)).astype(np.int32)
@@ -151,17 +151,20 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
         self.n_kernel_evals_ = int(sum(fit.evaluations for fit in found.fits))
         used, coefficients = found.coefficients(self.intercept == "regularized")
         self._set_prototypes(e.X, e.rows[used], e.y[used], coefficients)
-        self._claim_less(found.cores)
+        self._claim_less(found.fits)
         self.core_indices_ = self.support_
         self.n_support_ = np.bincount(e.y[used], minlength=len(self.classes_)).astype(np.int32)
 
-    def _claim_less(self, cores: list[tuple[Model, float, float]]) -> None:
-        """Withdraw what is claimed of models whose values rounding hides."""
+    def _claim_less(self, fits: list[Growth]) -> None:
+        """Withdraw what is claimed of models whose values rounding hides, times the ridge's inverse in the slacks."""
         if self.kernel == "precomputed":
             return
         record = kernels.Kernel.of(self).record()
-        for model, primal, _ in cores:
-            claim_less(self, core_error(model.rows.X, record, model.alpha, abs(primal)))
+        for fit in fits:
+            model, primal, _ = fit.certified()
+            weight = fit.counts.sum() * float(model.rows.weight.max())
+            slope = 2 * weight / fit.form.ridge if fit.form.ridge > 0 else 0.0
+            claim_less(self, core_error(model.rows.X, record, model.alpha, abs(primal), slope))
 
     def _intercepts(self, y: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         if self.intercept == "none":
