@@ -21,7 +21,7 @@ from ..training.problem import Coefficients
 from ..training.prototypes import PrototypeClassifier
 from .growth import Growth
 from .pairs import PairFits
-from .search import Form, Model, Rows
+from .search import Form, Rows
 
 # <y, y'> of the label vectors for T classes: equal and different classes.
 CODES = {
