@@ -57,8 +57,8 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     """A scheme: a subclass has parameters, `_code(n_classes)` and `_rule()`, a name of `decisions.RULES`.
 
     `_is_own(code, n_classes)` says whether a code from a file is one that the scheme could have (pairs are compared
-    with all pairs). A code is
-    int8 with a row per class, or int64 pairs of classes, (first, second) for the entries 1 and -1, or `AllPairs`.
+    with all pairs). A code is int8 with a row per class, int64 pairs of classes, (first, second) for the entries 1 and
+    -1, or `AllPairs`.
     """
 
     _constraints = CONSTRAINTS
