@@ -246,7 +246,6 @@ def main(argv=None):
         return measure(*args.names, sizes, args.most, args.limit)
     machines = chosen(parser, args.machines, MACHINES)
     problems = chosen(parser, ",".join(args.names), ("two", "five"))
-    end_with_children()
     line, here = header()
     console.print(f"{line}\n")
     here["date"], here["processor"] = datetime.datetime.now().isoformat(timespec="seconds"), here.pop("cpu")
@@ -266,4 +265,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    end_with_children()
     main()

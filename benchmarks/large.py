@@ -258,7 +258,6 @@ def main(argv=None):
     if arguments.child:
         name, n, solver = arguments.child
         return measure(name, int(n), solver, arguments.limit)
-    end_with_children()
     line, here = header()
     console.print(line)
     if arguments.dask:
@@ -277,4 +276,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    end_with_children()
     main()

@@ -209,7 +209,6 @@ def main(argv=None):
     if args.child:
         return measure(*args.sets, limit)
     machines = chosen(parser, args.machines, MACHINES)
-    end_with_children()
     console.print(f"{header()[0]}\n")
     missed = []
     for name in args.sets or (QUICK if args.quick else SETS):
@@ -231,4 +230,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    end_with_children()
     main()

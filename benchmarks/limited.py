@@ -37,7 +37,10 @@ def timed(call, limit, budget=0.5, most=200):
 
 
 def end_with_children():
-    """A terminated run must not leave its child behind: SystemExit passes through the `finally` in `reports`."""
+    """A terminated run must not leave its child behind: SystemExit passes through the `finally` in `reports`.
+
+    For programs only: workers that are forked later inherit it, and those of multiprocessing then outlive SIGTERM.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 

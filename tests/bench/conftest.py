@@ -2,6 +2,7 @@
 
 import io
 import json
+import signal
 from contextlib import redirect_stdout
 
 import pytest
@@ -26,4 +27,6 @@ def in_process(monkeypatch):
         monkeypatch.setattr(module, "fits", fits)
         monkeypatch.setattr(module, "timed", lambda call, limit, **_: timed(call, limit, most=1))
 
-    return prepare
+    before = signal.getsignal(signal.SIGTERM)
+    yield prepare
+    assert signal.getsignal(signal.SIGTERM) is before, "workers that later tests fork would inherit this handler"

@@ -307,8 +307,8 @@ def test_ctrl_c_before_the_first_pass(growing, monkeypatch, patience, again, tol
     X, y = blobs([60, 25, 40], 3, seed=seed)
     sample, search = core_set.Growth.sample, core_set.Growth.search
 
-    def interrupted_sample(self, pool, tol):
-        sample(self, pool[:80], tol)
+    def interrupted_sample(self, pool):
+        sample(self, pool[:80])
         raise KeyboardInterrupt
 
     def interrupted_search(self, *args, **kwargs):

@@ -34,6 +34,7 @@ from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
 LEAST_RADIUS = 1e-9  # square radius of a ball, in parts of k(x, x), below which it is a point
+FIRST_TOL = 0.05  # relative gap of the first working sets
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PASS_SECONDS = 2.0  # seconds that a pass may take after an interruption
@@ -59,6 +60,7 @@ class Growth:
     best: tuple[Model, float, float] | None = None  # model, P, rho
     finer: Search | None = None  # which would measure P of the best model better, or None: it is exact
     gap: float = np.inf
+    tol: float = 0.0  # relative gap of the working set, smaller from round to round
     status: str = "solved"
     signalled: bool = False
     indefinite: bool = False  # the kernel is, on core vectors or on all rows: there is no certificate
@@ -82,45 +84,49 @@ class Growth:
         return int(self.counts.sum())
 
     def run(self, source: Source, start: Rows, alpha: np.ndarray, pool: Rows) -> Growth:
+        """Grow, then settle what is left to settle. Ctrl-C or a limit may end each step; the next ones still run."""
         self.working, self.alpha = start, alpha
-        tol, finer = max(0.4 * self.limits.tol, 0.05), 1.0
-        try:
-            self.solve(tol)
-            if self.limits.sample_size is not None:
-                self.sample(pool, tol)
-            while True:
-                search = self.searching()
-                found = self.search(source, search)
-                if self.judge(search, found):
-                    break
-                if len(self.model.alpha) >= self.limits.max_core:
-                    raise Ended("max_iter")
-                self.foresee(found.outside)
-                tol = max(0.4 * self.limits.tol, min(tol, 0.1 * self.gap))
-                if len(found.rows):
-                    self.add(found.rows)
-                else:  # all violators are in the working set: its solution must be finer
-                    finer *= 0.1
-                if finer * tol < FINEST:
-                    raise Ended("stalled")
-                self.solve(finer * tol)
-        except KeyboardInterrupt:
-            if self.model is None:
-                raise
-            self.status, self.signalled = "interrupted", True
-        except Ended as end:
-            self.status = end.args[0]
-        if self.status == "dense":
-            return self
-        if self.status == "large_core":
-            self.settle(source, pool[: np.count_nonzero(self.counts)], tol)
-        left = self.limits.deadline + GRACE - time.monotonic()
-        allowed = {"interrupted": PASS_SECONDS, "time_limit": left, "large_core": left}
-        if (self.best is None or self.finer) and self.seconds_of_a_pass() <= allowed.get(self.status, np.inf):
-            self.last_pass(source)
-        X = self.certified()[0].rows.X
-        self.doubt(X, np.arange(X.shape[0]))
-        return self
+        steps = iter([self.rounds, self.settle, self.last_pass, self.look_back])
+        while True:
+            try:
+                for step in steps:  # inside the `try`, because Python may deliver Ctrl-C between two of them
+                    step(source, pool)
+                return self
+            except KeyboardInterrupt:
+                if self.model is None:
+                    raise
+                self.status, self.signalled = "interrupted", True
+            except Ended as end:
+                self.status = end.args[0]
+
+    def rounds(self, source: Source, pool: Rows) -> None:
+        """Solves the working set and passes over the rows by turns, until the gap is small enough."""
+        least, finer = 0.4 * self.limits.tol, 1.0
+        self.tol = max(least, FIRST_TOL)
+        self.solve(self.tol)
+        if self.limits.sample_size is not None:
+            self.sample(pool)
+        while True:
+            search = self.searching()
+            found = self.search(source, search)
+            if self.judge(search, found):
+                break
+            if len(self.model.alpha) >= self.limits.max_core:
+                raise Ended("max_iter")
+            self.foresee(found.outside)
+            self.tol = max(least, min(self.tol, 0.1 * self.gap))
+            if len(found.rows):
+                self.add(found.rows)
+            else:  # all violators are in the working set: its solution must be finer
+                finer *= 0.1
+            if finer * self.tol < FINEST:
+                raise Ended("stalled")
+            self.solve(finer * self.tol)
+
+    def look_back(self, source: Source, pool: Rows) -> None:
+        if self.status != "dense":
+            X = self.certified()[0].rows.X
+            self.doubt(X, np.arange(X.shape[0]))
 
     def doubt(self, X: Any, rows: np.ndarray) -> None:
         """Withdraw the certificate if the kernel turns out to be indefinite on these rows."""
@@ -139,12 +145,16 @@ class Growth:
         reserved = min(self.seconds_of_a_pass(), 0.5 * (self.limits.deadline - self.began)) if first else 0.0
         return self.limits.deadline - time.monotonic() - reserved
 
-    def last_pass(self, source: Source) -> None:
-        """A certificate for a fit that ended before its first pass, or an exact one, unless this is interrupted too.
+    def last_pass(self, source: Source, pool: Rows) -> None:
+        """If there is time: a certificate for a fit that ended before its first pass, or an exact one.
 
         A pass finds P among values of rho that were guessed before it; a smaller rho leaves an upper bound.
         """
-        interrupted = self.status == "interrupted"
+        left = self.limits.deadline + GRACE - time.monotonic()
+        allowed = {"interrupted": PASS_SECONDS, "time_limit": left, "large_core": left, "dense": -np.inf}
+        if self.best and not self.finer or self.seconds_of_a_pass() > allowed.get(self.status, np.inf):
+            return
+        before = self.status
         try:
             if self.best is None:
                 self.judge(search := self.searching(), self.search(source, search, certify=True))
@@ -155,12 +165,11 @@ class Growth:
                 model = self.certified()[0]
                 self.best, self.gap = (model, primal, rho), relative_gap(primal, model.dual)
                 self.status = "solved" if self.gap <= self.limits.tol else self.status
-        except KeyboardInterrupt:
-            interrupted = self.signalled = True
         except Ended:  # a callback asked to stop, or the pass took far too long
             pass
-        if interrupted:
-            self.status = "interrupted"
+        finally:
+            if before == "interrupted":
+                self.status = before
 
     def certified(self) -> tuple[Model, float, float]:
         """The best model with its P and rho. Before the first pass over the data, |s| <= kappa is all that is known."""
@@ -236,7 +245,7 @@ class Growth:
         """R^2 of the ball in the space of Q: the largest Q[i, i] less a'Qa."""
         return max(self.kappa + self.model.dual, 0.0)
 
-    def sample(self, pool: Rows, tol: float) -> None:
+    def sample(self, pool: Rows) -> None:
         """Grow on random rows: `sample_size` of them for every eight core vectors, the farthest join."""
         at, quiet, few = 0, 0, self.limits.sample_size or len(pool)
         while at < len(pool) and quiet < 2 and len(self.model.alpha) < self.limits.max_core and self.left() > 0:
@@ -259,7 +268,7 @@ class Growth:
                 starts = np.searchsorted(batch.y[out], np.arange(self.form.n_classes))
                 rank = np.arange(len(out)) - starts[batch.y[out]]  # in its class, the farthest first
                 self.add(batch[out[np.argsort(rank, kind="stable")[: self.room()]]])
-                self.solve(tol)
+                self.solve(self.tol)
 
     def foresee(self, outside: float) -> None:
         """Stop if the number of rows outside shows that the core set will not stay small."""
@@ -271,26 +280,23 @@ class Growth:
             self.tell()
             raise Ended("large_core")
 
-    def settle(self, source: Source, first: Rows, tol: float) -> None:
-        """The machine on a random sample and a row of every class: those far from others are mostly mislabeled."""
-        before = self.model, self.working, self.alpha
+    def settle(self, source: Source, pool: Rows) -> None:
+        """Instead of a core set that is too large: a random sample, since the farthest rows are mostly mislabeled."""
+        if self.status != "large_core":
+            return
+        first, before = pool[: np.count_nonzero(self.counts)], (self.model, self.working, self.alpha)
         try:
-            draws = list(
-                source.map(Draw(self.form, self.limits.seed, np.full(len(self.counts), SAMPLED_ROWS / self.n)))
-            )
-            some = joined([first, *(rows for rows, _, _ in draws)])
+            some_of = Draw(self.form, self.limits.seed, np.full(len(self.counts), SAMPLED_ROWS / self.n))
+            some = joined([first, *(rows for rows, _, _ in source.map(some_of))])
             some = some[np.sort(np.unique(some.index, return_index=True)[1])]
             self.working, self.alpha = some, np.zeros(len(some))
             self.alpha[: len(first)] = 1 / len(first)
-            self.solve(tol)
-        except KeyboardInterrupt:
-            self.status, self.signalled = "interrupted", True
-        except Ended as end:
-            self.status = end.args[0]
-        if self.model is before[0]:
-            _, self.working, self.alpha = before
-        else:
-            self.best, self.gap, self.finer = None, np.inf, None
+            self.solve(self.tol)
+        finally:  # Ctrl-C may come before there is a solution
+            if self.model is before[0]:
+                _, self.working, self.alpha = before
+            else:
+                self.best, self.gap, self.finer = None, np.inf, None
 
     # -- all rows --
 
