@@ -6,7 +6,7 @@
 #include <limits>
 #include <mutex>
 
-#include "codes/column_bias.hpp"
+#include "dual/box_bias.hpp"
 #include "dual/pair_steps.hpp"
 
 namespace polymargin {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codes/column_bias.hpp"
+#include "dual/box_bias.hpp"
 #include "dual/dense_qp.hpp"
 
 namespace polymargin {

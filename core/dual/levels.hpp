@@ -91,15 +91,16 @@ Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinne
   moves.old.assign(moves.now.size(), 0.0);
   const std::vector<double> G = bold ? engine.scores_of(moves, others) : std::vector<double>();
   if (!G.empty()) {
-    std::vector<double> f(w);
+    std::vector<double> f(w), multiplier(coarse.multiplier);
     for (Index c = 0; c < w; ++c)
       for (Index k = 0; k < o; ++k) F[c * n + others[k]] = G[c * o + k];
+    policy.choose_bias(F, multiplier);  // most rows may have the same score: a little off, and all of them answer wrongly
     std::size_t s = 0;
     for (Index i = 0; i < n; ++i) {
       const bool sampled = s < thin.at.size() && thin.at[s] == i;
       s += sampled;
       for (Index c = 0; c < w; ++c) f[c] = F[c * n + i];
-      distance[i] = policy.respond(i, coarse.multiplier, f.data(), a.data());
+      distance[i] = policy.respond(i, multiplier, f.data(), a.data());
       for (Index c = 0; c < w && !sampled; ++c) start.alpha[c * n + i] = a[c];
     }
     start.active = everything(n);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "dual/box_bias.hpp"
 #include "dual/certificate.hpp"
 
 namespace polymargin {
@@ -186,11 +187,26 @@ bool RowPolicy<T>::reduce(Index i, double scale, double* a) const {
   return is_bound;
 }
 
-// What the scores call for, and how far they are from calling for something else.
+// A binary machine with bounds: the multiplier that leaves the smallest losses at these scores.
+template <class T>
+void RowPolicy<T>::choose_bias(const std::vector<double>& scores, std::vector<double>& multiplier) const {
+  const std::size_t n = p_.rows.size;
+  if (p_.lower.size == 0 || multiplier.size() != 1 || *std::max_element(p_.ridge.begin(), p_.ridge.end()) > 0) return;
+  std::vector<double> y(n), upper(n), g(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    y[i] = p_.upper[i] > 0 ? 1 : -1;
+    upper[i] = p_.upper[i] > 0 ? p_.upper[i] : -p_.lower[i];
+    g[i] = scores[i] - p_.linear[i];
+  }
+  multiplier[0] = -box_bias(y, upper, g);
+}
+
+// What the scores call for, and how far they are from calling for something else. Rows without a say, far from all support
+// vectors, are at the margin up to rounding: they stay at zero.
 template <class T>
 double RowPolicy<T>::respond(Index i, const std::vector<double>& multiplier, const double* f, double* a) const {
   const double missing = p_.linear[i] - *f + (multiplier.empty() ? 0 : multiplier[0]);
-  *a = missing > 0 ? p_.upper[i] : lower(i);
+  *a = missing > settings_.tol ? p_.upper[i] : missing < -settings_.tol ? lower(i) : 0;
   if (p_.ridge[i] > 0) *a = std::clamp(missing / p_.ridge[i], lower(i), p_.upper[i]);
   return std::abs(missing);
 }
@@ -235,6 +251,7 @@ void RowPolicy<T>::settle(Solution& out) {
 template <class T>
 void RowPolicy<T>::finish(Solution& out) {
   out.multiplier = multiplier_;
+  choose_bias(out.gradient, out.multiplier);
   for (Index i = 0; i < p_.rows.size; ++i) out.gradient[i] += p_.ridge[i] * out.alpha[i] - p_.linear[i];
   settle(out);
   certify(p_, groups_, out);

@@ -55,6 +55,7 @@ class RowPolicy {
 
   // For a start from a coarser problem (levels.hpp).
   bool reduce(Index i, double scale, double* a) const;
+  void choose_bias(const std::vector<double>& scores, std::vector<double>& multiplier) const;
   double respond(Index i, const std::vector<double>& multiplier, const double* f, double* a) const;
   void balance(const std::vector<Index>& near, std::vector<double>& alpha) const;
 

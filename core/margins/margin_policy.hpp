@@ -54,6 +54,7 @@ class MarginPolicy {
 
   // For a start from a coarser problem (dual/levels.hpp).
   bool reduce(Index i, double scale, double* b) const;
+  void choose_bias(const std::vector<double>&, std::vector<double>&) const {}
   double respond(Index i, const std::vector<double>&, const double* f, double* b) const;
   void balance(const std::vector<Index>&, std::vector<double>&) const {}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from data_sets import blobs
 
-from polymargin import JointSVC, _core, kernels
+from polymargin import JointSVC, PairwiseSVC, _core, kernels
 
 
 def assert_optimal(model, X, y, C, tol):
@@ -32,6 +32,16 @@ def test_a_few_support_vectors_need_a_few_rows():
     model = JointSVC("scatter", C=1.0, gamma=0.3).fit(X, y)
     assert len(model.support_) < 1000
     assert model.n_kernel_evals_ < 0.25 * len(y) ** 2
+
+
+@pytest.mark.parametrize("C", [0.01, 0.1])
+def test_rows_without_a_say_stay_out(C):
+    """A few rows against thousands that are far from everything: all of these have the same score, the bias."""
+    X, y = 3 * np.arange(9000.0)[:, None], np.arange(9000) < 5
+    X[y, 0] /= 30
+    model = PairwiseSVC(C=C, gamma=5.0).fit(X, y)
+    assert model.status_ == "solved" and model.duality_gap_ < 0.01 and model.intercept_ == pytest.approx(-1, abs=1e-3)
+    assert len(model.support_) < 2000
 
 
 @pytest.mark.parametrize(

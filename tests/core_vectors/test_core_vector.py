@@ -390,7 +390,7 @@ def test_time_is_left_for_the_first_pass(growing, monkeypatch, seconds, seed):
     X, y = blobs([60, 25, 40], 3, seed=seed)
     monkeypatch.setattr(core_set.Growth, "seconds_of_a_pass", lambda self: seconds)
 
-    def out_of_time(self, pool, tol):
+    def out_of_time(self, pool):
         raise core_set.Ended("time_limit")
 
     monkeypatch.setattr(core_set.Growth, "sample", out_of_time)

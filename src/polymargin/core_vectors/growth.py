@@ -34,7 +34,7 @@ from .sources import Arrays
 
 POOL = 50_000  # rows that samples are drawn from
 LEAST_RADIUS = 1e-9  # square radius of a ball, in parts of k(x, x), below which it is a point
-FIRST_TOL = 0.05  # relative gap of the first working sets
+FIRST_GAP = 0.05  # relative gap of the first working sets
 FINEST = 1e-13  # relative gap of the working set beyond which rounding decides
 ROW_BYTES = 512 << 20  # kernel rows kept by the solver of the working set
 PASS_SECONDS = 2.0  # seconds that a pass may take after an interruption
@@ -102,7 +102,7 @@ class Growth:
     def rounds(self, source: Source, pool: Rows) -> None:
         """Solves the working set and passes over the rows by turns, until the gap is small enough."""
         least, finer = 0.4 * self.limits.tol, 1.0
-        self.tol = max(least, FIRST_TOL)
+        self.tol = max(least, FIRST_GAP)
         self.solve(self.tol)
         if self.limits.sample_size is not None:
             self.sample(pool)
