@@ -2,7 +2,7 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "simd/tile.hpp"
+#include "simd/simd.hpp"
 
 namespace polymargin {
 namespace {
@@ -62,8 +62,7 @@ Array diagonal(nb::object A, nb::dict kernel, Vector<Index> rows, const std::str
 
 void bind_kernels(nb::module_& m) {
   using namespace nb::literals;
-  m.def(
-      "simd", [] { return std::string(tile_ops<float>().name); }, "The instruction set in use: base, avx2 or avx512.");
+  m.def("simd", &simd, "The instruction set in use: base, avx2 or avx512.");
   m.def("kernel_block", &kernel_block, "A"_a, "B"_a, "kernel"_a, "rows"_a, "cols"_a, "dtype"_a = "float64",
         "n_jobs"_a = 1, "k(A[rows[r]], B[cols[c]]) + offset, shape (len(rows), len(cols)).");
   m.def("gram", &gram, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64", "n_jobs"_a = 1,
