@@ -1,8 +1,9 @@
 #include "arguments.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
+#include <functional>
 #include <stdexcept>
 
 namespace polymargin {
@@ -19,22 +20,22 @@ AnyArray array_of(nb::handle h, const char* name) {
   return a;
 }
 
-bool wide_floats(const AnyArray& a, const char* name) {
-  if (a.dtype() == nb::dtype<double>()) return true;
-  if (a.dtype() != nb::dtype<float>())
-    refuse(std::string(name) + " must be float32 or float64; convert it with astype");
-  return false;
-}
-
-bool wide_integers(const AnyArray& a, const char* name) {
-  if (a.dtype() == nb::dtype<std::int64_t>()) return true;
-  if (a.dtype() != nb::dtype<std::int32_t>())
-    refuse(std::string(name) + " must be int32 or int64; convert it with astype");
-  return false;
-}
-
-void check_vector(const AnyArray& a, const char* name) {
+AnyArray vector_of(nb::handle h, const char* name) {
+  const AnyArray a = array_of(h, name);
   if (a.ndim() != 1 || (a.shape(0) > 1 && a.stride(0) != 1)) refuse(std::string(name) + " must be a contiguous vector");
+  return a;
+}
+
+// Whether its elements are of the wider one of two types.
+template <class Narrow, class Wide>
+bool is_wide(const AnyArray& a, const char* name, const char* types) {
+  if (a.dtype() != nb::dtype<Narrow>() && a.dtype() != nb::dtype<Wide>())
+    refuse(std::string(name) + " must be " + types + "; convert it with astype");
+  return a.dtype() == nb::dtype<Wide>();
+}
+bool wide_floats(const AnyArray& a, const char* name) { return is_wide<float, double>(a, name, "float32 or float64"); }
+bool wide_integers(const AnyArray& a, const char* name) {
+  return is_wide<std::int32_t, std::int64_t>(a, name, "int32 or int64");
 }
 
 template <class J>
@@ -61,12 +62,9 @@ HeldData data_of(nb::handle h, const char* name) {
   if (nb::isinstance<nb::tuple>(h)) {
     const nb::tuple parts = nb::borrow<nb::tuple>(h);
     if (parts.size() != 4) refuse(std::string(name) + " as CSR must be (values, indices, indptr, n_features)");
-    held.x = array_of(parts[0], "CSR values");
-    held.indices = array_of(parts[1], "CSR indices");
-    held.indptr = array_of(parts[2], "CSR indptr");
-    check_vector(held.x, "CSR values");
-    check_vector(held.indices, "CSR indices");
-    check_vector(held.indptr, "CSR indptr");
+    held.x = vector_of(parts[0], "CSR values");
+    held.indices = vector_of(parts[1], "CSR indices");
+    held.indptr = vector_of(parts[2], "CSR indptr");
     X.d = as<Index>(parts[3], "the number of features of a CSR matrix", "an integer");
     if (X.d < 0) refuse("the number of features of a CSR matrix must be at least 0");
     X.wide = wide_floats(held.x, "CSR values");
@@ -75,17 +73,15 @@ HeldData data_of(nb::handle h, const char* name) {
       refuse("CSR indices and indptr must have the same integer type");
     if (held.indptr.shape(0) == 0) refuse("a CSR indptr needs one entry more than rows");
     if (held.indices.shape(0) != held.x.shape(0)) refuse("CSR indices and values must have the same length");
-    X.n = static_cast<Index>(held.indptr.shape(0)) - 1;
+    X.n = length(held.indptr, 0) - 1;
     X.values = held.x.data();
     X.indices = held.indices.data();
     X.indptr = held.indptr.data();
-    const Index stored = static_cast<Index>(held.x.shape(0));
-    X.wide_index ? check_csr<std::int64_t>(X, stored) : check_csr<std::int32_t>(X, stored);
+    X.wide_index ? check_csr<std::int64_t>(X, length(held.x, 0)) : check_csr<std::int32_t>(X, length(held.x, 0));
   } else {
     held.x = array_of(h, name);
     if (held.x.ndim() != 2) refuse(std::string(name) + " must have 2 dimensions, got " + std::to_string(held.x.ndim()));
-    X.n = static_cast<Index>(held.x.shape(0));
-    X.d = static_cast<Index>(held.x.shape(1));
+    X.n = length(held.x, 0), X.d = length(held.x, 1);
     X.wide = wide_floats(held.x, name);
     X.x = held.x.data();
     X.stride = held.x.stride(0);
@@ -110,10 +106,33 @@ void check_indices(Span<const Index> indices, Index n, const char* name) {
       refuse(std::string(name) + " must lie in [0, " + std::to_string(n) + "), got " + std::to_string(i));
 }
 
+void check_offsets(Span<const Index> offsets, Index n, const char* name, const char* things) {
+  if (offsets.size < 2 || offsets[0] != 0 || offsets[offsets.size - 1] != n ||
+      !std::is_sorted(offsets.begin(), offsets.end()))
+    refuse(std::string(name) + " must increase from 0 to the number of " + things);
+}
+
+void check_columns(Span<const Index> indptr, Span<const Index> indices, Span<const double> values, Index columns,
+                   Index n) {
+  if (indptr.size != columns + 1 || indices.size != values.size)
+    refuse("indptr needs one entry more than columns, indices one per value");
+  check_offsets(indptr, values.size, "indptr", "values");
+  check_indices(indices, n, "indices");
+}
+
+void check_increasing(Span<const Index> indices, const char* name) {
+  if (std::adjacent_find(indices.begin(), indices.end(), std::greater_equal<Index>()) != indices.end())
+    refuse(std::string(name) + " must increase");
+}
+
+double checked(double x, double low, double high, const char* name) {
+  if (x >= low && x <= high) return x;
+  const char* right = low > 0 ? "positive" : low == 0 ? "at least 0" : "finite";
+  refuse(std::string(name) + " must be " + right + ", got " + std::to_string(x));
+}
+
 void check_numbers(Span<const double> numbers, double low, double high, const char* name) {
-  for (double x : numbers)
-    if (!(x >= low && x <= high))
-      refuse(std::string(name) + " must be " + (low == 0 ? "at least 0" : "finite") + ", got " + std::to_string(x));
+  for (double x : numbers) checked(x, low, high, name);
 }
 
 void check_box(Span<const double> upper, Span<const double> ridge, Index n) {
@@ -124,31 +143,31 @@ void check_box(Span<const double> upper, Span<const double> ridge, Index n) {
 
 void check_run(double tol, Index max_iter, double time_limit, nb::handle stop) {
   if (!stop.is_none() && !nb::isinstance<nb::callable>(stop)) refuse("stop must be None or a function");
-  if (!(tol >= 0)) refuse("tol must be at least 0, got " + std::to_string(tol));
+  checked(tol, 0, kInfinite, "tol");
   if (max_iter < 0) refuse("max_iter must be at least 0, got " + std::to_string(max_iter));
   if (std::isnan(time_limit)) refuse("time_limit must be a number of seconds, got NaN");
 }
 
-double finite(double x, const char* name) {
-  if (!std::isfinite(x)) refuse(std::string(name) + " must be finite, got " + std::to_string(x));
-  return x;
+double checked_memory(double bytes) { return std::min(checked(bytes, kSmallest, kInfinite, "memory"), 1e18); }
+
+int which(const std::string& given, const char* name, std::initializer_list<const char*> words) {
+  const auto at = std::find(words.begin(), words.end(), given);
+  if (at != words.end()) return static_cast<int>(at - words.begin());
+  std::string list;
+  for (const char* word : words) list += (list.empty() ? "'" : ", '") + std::string(word) + "'";
+  refuse(std::string("unknown ") + name + " '" + given + "'; use one of " + list);
 }
 
-double checked_memory(double bytes) {
-  if (!(bytes > 0)) refuse("memory must be a positive number of bytes, got " + std::to_string(bytes));
-  return std::min(bytes, 1e18);
-}
+bool is_double(const std::string& dtype) { return which(dtype, "dtype", {"float32", "float64"}) == 1; }
 
 // ---- kernels ----
 
 namespace {
 
 KernelKind kind_of(const std::string& name) {
-  static constexpr const char* names[] = {"rbf",       "linear",      "poly",     "sigmoid",    "cosine",
-                                          "laplacian", "precomputed", "callable", "sqeuclidean"};
-  for (std::size_t i = 0; i < std::size(names); ++i)
-    if (name == names[i]) return static_cast<KernelKind>(i);
-  refuse("unknown kernel kind '" + name + "'");
+  return static_cast<KernelKind>(
+      which(name, "kernel",
+            {"rbf", "linear", "poly", "sigmoid", "cosine", "laplacian", "precomputed", "callable", "sqeuclidean"}));
 }
 
 }  // namespace
@@ -189,20 +208,14 @@ Kernel kernel_of(const nb::dict& parameters) {
       return nb::cast(View(s.data, {static_cast<std::size_t>(s.size)}, nb::handle()), nb::rv_policy::copy);
     };
     const nb::object result = f(as_array(rows), as_array(cols));
-    nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> values;
-    if (!nb::try_cast(result, values) || static_cast<Index>(values.shape(0)) != rows.size ||
-        static_cast<Index>(values.shape(1)) != cols.size)
+    Matrix<double> values;
+    if (!nb::try_cast(result, values) || !is_shape(values, rows.size, cols.size))
       refuse("a callable kernel must return a float array of shape (" + std::to_string(rows.size) + ", " +
              std::to_string(cols.size) + ")");
     for (Index r = 0; r < rows.size; ++r)
       std::copy(values.data() + r * cols.size, values.data() + (r + 1) * cols.size, out + r * ld);
   };
   return k;
-}
-
-bool is_double(const std::string& dtype) {
-  if (dtype != "float32" && dtype != "float64") refuse("dtype must be 'float32' or 'float64', got '" + dtype + "'");
-  return dtype == "float64";
 }
 
 void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index> rows, Span<const Index> cols) {

@@ -7,10 +7,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
-#include <algorithm>
+#include <initializer_list>
 #include <limits>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/data.hpp"
@@ -24,10 +27,22 @@ namespace nb = nanobind;
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 template <class T>
-Span<const T> span(const Vector<T>& v) {
-  return {v.data(), static_cast<Index>(v.shape(0))};
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// All elements.
+template <class A>
+auto span(const A& a) {
+  return Span<std::remove_pointer_t<decltype(a.data())>>{a.data(), static_cast<Index>(a.size())};
+}
+// How many there are along an axis, and whether a matrix has this shape.
+template <class A>
+Index length(const A& a, int axis) {
+  return static_cast<Index>(a.shape(axis));
+}
+template <class A>
+bool is_shape(const A& a, Index rows, Index columns) {
+  return length(a, 0) == rows && length(a, 1) == columns;
 }
 
 [[noreturn]] void refuse(const std::string& message);
@@ -42,19 +57,27 @@ HeldData data_of(nb::handle h, const char* name);
 // Rows from..to of X, without a copy.
 Data rows_of(Data X, Index from, Index to);
 void check_indices(Span<const Index> indices, Index n, const char* name);
+// Where consecutive parts of n things begin, and where the last one ends: "<name> must increase from 0 to the number of <things>".
+void check_offsets(Span<const Index> offsets, Index n, const char* name, const char* things);
+// The columns of a CSC matrix of n rows.
+void check_columns(Span<const Index> indptr, Span<const Index> indices, Span<const double> values, Index columns,
+                   Index n);
+void check_increasing(Span<const Index> indices, const char* name);
 // Neither NaN nor beyond these bounds.
+double checked(double x, double low, double high, const char* name);
 void check_numbers(Span<const double> numbers, double low, double high, const char* name);
-constexpr double kLargest = std::numeric_limits<double>::max(), kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kLargest = std::numeric_limits<double>::max(), kInfinite = std::numeric_limits<double>::infinity(),
+                 kSmallest = std::numeric_limits<double>::min();
 // The bounds u >= 0, which may be infinite, and the ridge r >= 0 of a problem with n rows.
 void check_box(Span<const double> upper, Span<const double> ridge, Index n);
 // The limits of a run; stop is None or a function.
 void check_run(double tol, Index max_iter, double time_limit, nb::handle stop = nb::none());
-// A number of the problem: neither NaN nor infinite.
-double finite(double x, const char* name);
 double checked_memory(double bytes);
 // Whether size == a * b, also where the product overflows.
 inline bool is_product(Index size, Index a, Index b) { return a == 0 ? size == 0 : size % a == 0 && size / a == b; }
 
+// The number of a word among those that may be used.
+int which(const std::string& given, const char* name, std::initializer_list<const char*> words);
 // h as a T, or a sentence about `name`.
 template <class T>
 T as(nb::handle h, const char* name, const char* kind) {
@@ -68,11 +91,23 @@ T as(nb::handle h, const char* name, const char* kind) {
 // Kernel are made without the GIL.
 Kernel kernel_of(const nb::dict& parameters);
 void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index> rows, Span<const Index> cols);
+
+// 'float32' or 'float64', as arguments and in records.
 bool is_double(const std::string& dtype);
+template <template <class> class Made>
+using FloatOrDouble = std::variant<std::unique_ptr<Made<float>>, std::unique_ptr<Made<double>>>;
+
+template <class Compute>
+auto without_gil(const Compute& compute) {
+  const nb::gil_scoped_release free;
+  return compute();
+}
 
 // An uninitialized NumPy array: large ones get huge pages, which plain new does not.
 template <class T, class... Sizes>
-nb::ndarray<T, nb::c_contig, nb::device::cpu> empty(const char* dtype, Sizes... sizes) {
+nb::ndarray<T, nb::c_contig, nb::device::cpu> empty(Sizes... sizes) {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Index>);
+  const char* dtype = std::is_same_v<T, Index> ? "int64" : sizeof(T) == 8 ? "float64" : "float32";
   const nb::object made = nb::module_::import_("numpy").attr("empty")(nb::make_tuple(sizes...), dtype);
   return nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(made);
 }
@@ -83,21 +118,15 @@ class Array : public nb::object {
   Array(nb::object&& made) : nb::object(std::move(made)) {}
 };
 
-inline Array as_vector(const std::vector<double>& v) {
-  auto out = empty<double>("float64", v.size());
-  std::copy(v.begin(), v.end(), out.data());
-  return nb::cast(out);
-}
-
-// The same without a copy.
-inline Array as_vector(std::vector<double>&& v) {
-  auto* held = new std::vector<double>(std::move(v));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
+// Without a copy.
+template <class T>
+Array as_vector(std::vector<T> v) {
+  auto* held = new std::vector<T>(std::move(v));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
 }
 
 // What each file of bindings adds to the module.
-void bind_code_paths(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_criterion(nb::module_& m);
 void bind_kernels(nb::module_& m);

@@ -2,24 +2,24 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "simd/tile.hpp"
+#include "simd/simd.hpp"
 
 namespace polymargin {
 namespace {
 
+// A and B are the same where `symmetric`.
 template <class T>
-Array block_as(const char* dtype, const Data& A, const Data& B, const Kernel& k, Span<const Index> rows,
-               Span<const Index> cols, int threads, bool symmetric) {
-  auto out = empty<T>(dtype, rows.size, cols.size);
-  {
-    const nb::gil_scoped_release free;
-    const KernelBlocks<T> blocks(A, B, k);
+Array block_as(const HeldData& A, const HeldData& B, const Kernel& k, Span<const Index> rows, Span<const Index> cols,
+               int threads, bool symmetric) {
+  auto out = empty<T>(rows.size, cols.size);
+  without_gil([&] {
+    const KernelBlocks<T> blocks(A.data, B.data, k);
     Team team(threads);
     if (symmetric)
       blocks.gram(rows, out.data(), rows.size, team);
     else
       blocks.block(rows, cols, out.data(), cols.size, team);
-  }
+  });
   return nb::cast(out);
 }
 
@@ -28,33 +28,28 @@ Array kernel_block(nb::object A, nb::object B, nb::dict kernel, Vector<Index> ro
   const HeldData a = data_of(A, "A"), b = data_of(B, "B");
   const Kernel k = kernel_of(kernel);
   check_pair(a.data, b.data, k, span(rows), span(cols));
-  if (is_double(dtype)) return block_as<double>("float64", a.data, b.data, k, span(rows), span(cols), n_jobs, false);
-  return block_as<float>("float32", a.data, b.data, k, span(rows), span(cols), n_jobs, false);
+  return (is_double(dtype) ? block_as<double> : block_as<float>)(a, b, k, span(rows), span(cols), n_jobs, false);
 }
 
 Array gram(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string& dtype, int n_jobs) {
   const HeldData a = data_of(A, "A");
   const Kernel k = kernel_of(kernel);
   check_pair(a.data, a.data, k, span(rows), span(rows));
-  if (is_double(dtype)) return block_as<double>("float64", a.data, a.data, k, span(rows), span(rows), n_jobs, true);
-  return block_as<float>("float32", a.data, a.data, k, span(rows), span(rows), n_jobs, true);
-}
-
-template <class T>
-void diagonal_as(const Data& A, const Kernel& k, Span<const Index> rows, double* out) {
-  const nb::gil_scoped_release free;
-  KernelBlocks<T>(A, A, k).diagonal(rows, out);
+  return (is_double(dtype) ? block_as<double> : block_as<float>)(a, a, k, span(rows), span(rows), n_jobs, true);
 }
 
 Array diagonal(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string& dtype) {
   const HeldData a = data_of(A, "A");
   const Kernel k = kernel_of(kernel);
   check_pair(a.data, a.data, k, span(rows), span(rows));
-  auto out = empty<double>("float64", rows.shape(0));
-  if (is_double(dtype))
-    diagonal_as<double>(a.data, k, span(rows), out.data());
-  else
-    diagonal_as<float>(a.data, k, span(rows), out.data());
+  const bool wide = is_double(dtype);
+  auto out = empty<double>(rows.shape(0));
+  without_gil([&] {
+    if (wide)
+      KernelBlocks<double>(a.data, a.data, k).diagonal(span(rows), out.data());
+    else
+      KernelBlocks<float>(a.data, a.data, k).diagonal(span(rows), out.data());
+  });
   return nb::cast(out);
 }
 
@@ -62,8 +57,7 @@ Array diagonal(nb::object A, nb::dict kernel, Vector<Index> rows, const std::str
 
 void bind_kernels(nb::module_& m) {
   using namespace nb::literals;
-  m.def(
-      "simd", [] { return std::string(tile_ops<float>().name); }, "The instruction set in use: base, avx2 or avx512.");
+  m.def("simd", &simd, "The instruction set in use: base, avx2 or avx512.");
   m.def("kernel_block", &kernel_block, "A"_a, "B"_a, "kernel"_a, "rows"_a, "cols"_a, "dtype"_a = "float64",
         "n_jobs"_a = 1, "k(A[rows[r]], B[cols[c]]) + offset, shape (len(rows), len(cols)).");
   m.def("gram", &gram, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64", "n_jobs"_a = 1,

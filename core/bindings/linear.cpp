@@ -22,7 +22,7 @@ class LinearMarginSolver {
       refuse("target must be empty or have one entry per pair of classes");
     if (p_.rows.size == 0) refuse("rows must not be empty");
     check_numbers(p_.target, -kLargest, kLargest, "target");
-    check_numbers({&offset, 1}, 0, kLargest, "offset");
+    checked(offset, 0, kLargest, "offset");
   }
 
   nb::dict solve(Vector<double> upper, Vector<double> ridge,
@@ -31,23 +31,14 @@ class LinearMarginSolver {
     LinearMargins p = p_;
     p.upper = span(upper), p.ridge = span(ridge);
     check_box(p.upper, p.ridge, p.rows.size);
-    check_run(tol, max_iter, time_limit, stop);
     check_numbers({D.data(), static_cast<Index>(D.size())}, -kLargest, kLargest, "D");
-    if (static_cast<Index>(D.shape(0)) != p.rows.size || static_cast<Index>(D.shape(1)) != p.classes)
-      refuse("D needs one row per example and one column per class");
-    Settings settings;
-    settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
-    bool signalled = false;
-    settings.stop = asking(stop, signalled);
+    if (!is_shape(D, p.rows.size, p.classes)) refuse("D needs one row per example and one column per class");
+    Run run(tol, max_iter, time_limit, stop);
     // The weights first: where they fit into memory, the size of the workspace is a number.
-    auto w = empty<double>("float64", p.classes, p.X.d), b = empty<double>("float64", p.classes);
-    auto workspace = empty<double>("float64", weights_size(p));
-    Solution out;
-    {
-      const nb::gil_scoped_release free;
-      out = polymargin::solve(p, D.data(), workspace.data(), w.data(), b.data(), seed, settings, team_);
-    }
-    nb::dict result = report(out, signalled);
+    auto w = empty<double>(p.classes, p.X.d), b = empty<double>(p.classes), workspace = empty<double>(weights_size(p));
+    nb::dict result = run.report(without_gil([&] {
+      return polymargin::solve(p, D.data(), workspace.data(), w.data(), b.data(), seed, run.settings, team_);
+    }));
     result["weights"] = nb::cast(w);
     result["intercept"] = nb::cast(b);
     return result;

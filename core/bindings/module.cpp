@@ -5,7 +5,6 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(
       false);  // objects that an interpreter still holds in a traceback when it exits are not our leaks
   m.doc() = "The compiled core: kernel blocks, solvers and scores.";
-  bind_code_paths(m);
   bind_codes(m);
   bind_criterion(m);
   bind_kernels(m);

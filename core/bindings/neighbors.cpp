@@ -10,12 +10,6 @@
 namespace polymargin {
 namespace {
 
-Array as_indices(const std::vector<Index>& v) {
-  auto out = empty<Index>("int64", v.size());
-  std::copy(v.begin(), v.end(), out.data());
-  return nb::cast(out);
-}
-
 template <class T>
 Neighbors search(const NeighborQuery& q, const nb::object& tell, int n_jobs) {
   const nb::gil_scoped_release free;
@@ -49,31 +43,28 @@ nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector
     refuse("scale needs classes x classes entries, or none");
   check_numbers(q.D.scale, 0, kLargest, "scale");
   if (!(gamma > 0) || !std::isfinite(gamma) || !std::isfinite(alpha)) refuse("gamma > 0 and alpha must be finite");
-  if (!(radius >= 0)) refuse("radius must be at least 0");
+  checked(radius, 0, kInfinite, "radius");
   if (k < 0) refuse("k must be at least 0");
-  const Neighbors found = is_double(dtype) ? search<double>(q, tell, n_jobs) : search<float>(q, tell, n_jobs);
-  return nb::make_tuple(as_indices(found.indptr), as_indices(found.indices), as_vector(found.D),
-                        as_indices(found.other), as_vector(found.other_D));
+  Neighbors found = is_double(dtype) ? search<double>(q, tell, n_jobs) : search<float>(q, tell, n_jobs);
+  return nb::make_tuple(as_vector(std::move(found.indptr)), as_vector(std::move(found.indices)),
+                        as_vector(std::move(found.D)), as_vector(std::move(found.other)),
+                        as_vector(std::move(found.other_D)));
 }
 
 Array paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<double> lengths, Vector<Index> sources,
             int n_jobs) {
   Graph graph{span(indptr), span(indices), span(lengths)};
-  if (graph.indptr.size < 1 || graph.indices.size != graph.lengths.size) refuse("a graph needs a length per edge");
-  if (graph.indptr[0] != 0 || graph.indptr[graph.size()] != graph.indices.size ||
-      !std::is_sorted(graph.indptr.begin(), graph.indptr.end()))
-    refuse("indptr must increase from 0 to the number of edges");
+  if (graph.indices.size != graph.lengths.size) refuse("a graph needs a length per edge");
+  check_offsets(graph.indptr, graph.indices.size, "indptr", "edges");
   for (std::int32_t j : graph.indices)
     if (j < 0 || j >= graph.size()) refuse("indices must be nodes of the graph");
-  for (double length : graph.lengths)
-    if (!(length >= 0)) refuse("lengths must be >= 0");
+  check_numbers(graph.lengths, 0, kInfinite, "lengths");
   check_indices(span(sources), graph.size(), "sources");
-  auto out = empty<double>("float64", sources.shape(0), graph.size());
-  {
-    const nb::gil_scoped_release free;
+  auto out = empty<double>(sources.shape(0), graph.size());
+  without_gil([&] {
     Team team(n_jobs);
     shortest_paths(graph, span(sources), out.data(), team);
-  }
+  });
   return nb::cast(out);
 }
 

@@ -1,92 +1,154 @@
-// Scores and predictions.
+// Scores and predictions: of expansions with coefficients per class, and of binary machines by code.
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "arguments.hpp"
-#include "running.hpp"
+#include "scores/code_scores.hpp"
 #include "scores/expansion.hpp"
 
 namespace polymargin {
 namespace {
 
-struct ScoreArguments {
-  HeldData Z, SV;
+// New rows Z, and the rows sv_rows of SV that a model has coefficients for.
+struct ScoredRows {
+  ScoredRows(nb::handle new_rows, nb::handle model_rows, const nb::dict& parameters, const Vector<Index>& used)
+      : kernel(kernel_of(parameters)), Z(data_of(new_rows, "Z")), sv_rows(span(used)) {
+    const bool given = kernel.kind == KernelKind::precomputed;
+    SV = model_rows.is_none() && given ? Z : data_of(model_rows, "SV");
+    check_indices(sv_rows, given ? Z.data.d : SV.data.n, "sv_rows");
+    if (!given && kernel.kind != KernelKind::callable && Z.data.d != SV.data.d)
+      refuse("expected rows with " + std::to_string(SV.data.d) + " features, got " + std::to_string(Z.data.d));
+  }
+
+  // compute(rows of Z, first row, where their part of `out` begins, team) over batches of rows; signals are polled between them.
+  // Batches grow until one takes a tenth of a second: each of them prepares the support vectors again, and a signal should not
+  // wait long. Results must not depend on the batch. A callable counts rows from the first of Z, and Python polls signals for
+  // it: one batch.
+  template <class Out, class Compute>
+  Array in_batches(Out out, int threads, const Compute& compute) const {
+    using Clock = std::chrono::steady_clock;
+    Team team(threads);
+    const Index n = Z.data.n, width = n ? static_cast<Index>(out.size()) / n : 0;
+    Index batch = kernel.kind == KernelKind::callable ? n : Index(256) * team.size();
+    for (Index from = 0, to = 0; from < n; from = to) {
+      if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+      to = std::min(from + batch, n);
+      const nb::gil_scoped_release free;
+      const Clock::time_point start = Clock::now();
+      compute(rows_of(Z.data, from, to), from, out.data() + from * width, team);
+      if (Clock::now() - start < std::chrono::milliseconds(100)) batch *= 4;
+    }
+    return nb::cast(out);
+  }
+
   Kernel kernel;
-  Span<const Index> sv_rows, segments;
-  Span<const double> alpha, intercept;
-  bool wide;
+  HeldData Z, SV;
+  Span<const Index> sv_rows;
 };
 
-ScoreArguments score_arguments(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
-                               const Vector<Index>& segments, const Vector<double>& alpha,
-                               const Vector<double>& intercept, const std::string& dtype) {
-  ScoreArguments a;
-  a.kernel = kernel_of(kernel);
-  a.Z = data_of(Z, "Z");
-  const bool given = a.kernel.kind == KernelKind::precomputed;
-  a.SV = SV.is_none() && given ? a.Z : data_of(SV, "SV");
-  a.sv_rows = span(sv_rows);
-  a.segments = span(segments);
-  a.alpha = span(alpha);
-  a.intercept = span(intercept);
-  a.wide = is_double(dtype);
-  const Data &z = a.Z.data, &sv = a.SV.data;
-  check_indices(a.sv_rows, given ? z.d : sv.n, "sv_rows");
-  if (!given && a.kernel.kind != KernelKind::callable && z.d != sv.d)
-    refuse("expected rows with " + std::to_string(sv.d) + " features, got " + std::to_string(z.d));
-  if (a.segments.size == 0) {
-    if (a.intercept.size < 1 || a.alpha.size != a.intercept.size * a.sv_rows.size)
-      refuse("without segments, alpha needs one entry per class and support vector");
-    return a;
+// ---- coefficients per class ----
+
+struct Expansion : ScoredRows {
+  Expansion(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
+            const Vector<Index>& offsets, const Vector<double>& coefficients, const Vector<double>& b)
+      : ScoredRows(Z, SV, kernel, sv_rows), segments(span(offsets)), alpha(span(coefficients)), intercept(span(b)) {
+    if (segments.size == 0) {
+      if (intercept.size < 1 || alpha.size != intercept.size * this->sv_rows.size)
+        refuse("without segments, alpha needs one entry per class and support vector");
+      return;
+    }
+    if (alpha.size != this->sv_rows.size) refuse("alpha and sv_rows must have the same length");
+    check_offsets(segments, alpha.size, "segments", "support vectors");
+    if (intercept.size != segments.size - 1) refuse("segments must have one entry more than intercept");
   }
-  if (a.alpha.size != a.sv_rows.size) refuse("alpha and sv_rows must have the same length");
-  const Index classes = a.segments.size - 1;
-  if (classes < 1 || a.intercept.size != classes)
-    refuse("segments must have one entry more than intercept, and there must be a class");
-  if (a.segments[0] != 0 || a.segments[classes] != a.sv_rows.size ||
-      !std::is_sorted(a.segments.begin(), a.segments.end()))
-    refuse("segments must increase from 0 to the number of support vectors");
-  return a;
-}
+
+  Span<const Index> segments;
+  Span<const double> alpha, intercept;
+};
 
 Array all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
                  Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
-  const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
-  const Index classes = a.intercept.size;
-  auto out = empty<double>("float64", a.Z.data.n, classes);
-  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
-    auto compute = a.wide ? scores<double> : scores<float>;
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first * classes, team,
-            nullptr);
+  const Expansion a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
+  auto compute = is_double(dtype) ? scores<double> : scores<float>;
+  auto out = empty<double>(a.Z.data.n, a.intercept.size);
+  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, double* f, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, f, team, nullptr);
   });
-  return nb::cast(out);
 }
 
 Array best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
                    Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
-  const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
-  auto out = empty<Index>("int64", a.Z.data.n);
-  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
-    auto compute = a.wide ? argmax_scores<double> : argmax_scores<float>;
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, out.data() + first, team, nullptr);
+  const Expansion a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
+  auto compute = is_double(dtype) ? argmax_scores<double> : argmax_scores<float>;
+  return a.in_batches(empty<Index>(a.Z.data.n), n_jobs, [&](const Data& rows, Index, Index* best, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, best, team, nullptr);
   });
-  return nb::cast(out);
 }
 
 Array own_class_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
                        Vector<double> alpha, Vector<double> intercept, Vector<Index> labels, double same, double other,
                        const std::string& dtype, int n_jobs) {
-  const ScoreArguments a = score_arguments(Z, SV, kernel, sv_rows, segments, alpha, intercept, dtype);
+  const Expansion a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
   const Span<const Index> own = span(labels);
   if (own.size != a.Z.data.n) refuse("labels needs one entry per row");
   check_indices(own, a.intercept.size, "labels");
-  auto out = empty<double>("float64", a.Z.data.n);
-  in_batches(a.Z.data, a.kernel, n_jobs, [&](const Data& rows, Index first, Team& team) {
-    auto compute = a.wide ? own_scores<double> : own_scores<float>;
+  auto compute = is_double(dtype) ? own_scores<double> : own_scores<float>;
+  return a.in_batches(empty<double>(a.Z.data.n), n_jobs, [&](const Data& rows, Index first, double* f, Team& team) {
     compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, own.sub(first, first + rows.n),
-            same, other, out.data() + first, team, nullptr);
+            same, other, f, team, nullptr);
   });
-  return nb::cast(out);
+}
+
+// ---- columns of a code ----
+
+struct CodeColumns : ScoredRows {
+  CodeColumns(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
+              const Vector<Index>& indptr, const Vector<Index>& indices, const Vector<double>& values,
+              const Vector<double>& bias)
+      : ScoredRows(Z, SV, kernel, sv_rows) {
+    model = {this->sv_rows, {span(indptr), span(indices), span(values), {}}, span(bias)};
+    check_columns(model.coef.offsets, model.coef.at, model.coef.b, model.columns(), this->sv_rows.size);
+  }
+  void check_pairs(Index classes) const {
+    if (classes < 2 || !is_product(2 * model.columns(), classes, classes - 1)) refuse("pairs need one column each");
+  }
+
+  CodeModel model;
+};
+
+Array scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                Vector<Index> indices, Vector<double> values, Vector<double> bias, const std::string& dtype,
+                int n_jobs) {
+  const CodeColumns a(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  auto compute = is_double(dtype) ? code_scores<double> : code_scores<float>;
+  auto out = empty<double>(a.Z.data.n, a.model.columns());
+  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, double* f, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, f, team);
+  });
+}
+
+Array votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+               Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
+               const std::string& dtype, int n_jobs) {
+  const CodeColumns a(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  a.check_pairs(classes);
+  auto compute = is_double(dtype) ? pair_votes<double> : pair_votes<float>;
+  auto out = empty<double>(a.Z.data.n, classes);
+  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, double* votes, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, classes, votes, team);
+  });
+}
+
+Array winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                 Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
+                 const std::string& dtype, int n_jobs) {
+  const CodeColumns a(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  a.check_pairs(classes);
+  auto compute = is_double(dtype) ? dag_winners<double> : dag_winners<float>;
+  return a.in_batches(empty<Index>(a.Z.data.n), n_jobs, [&](const Data& rows, Index, Index* winners, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, classes, winners, team);
+  });
 }
 
 }  // namespace
@@ -103,6 +165,14 @@ void bind_scores(nb::module_& m) {
   m.def("own_scores", &own_class_scores, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a,
         "intercept"_a, "labels"_a, "same"_a, "other"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
         "same f[i, labels[i]] + other (the sum of the other classes' scores), shape (len(Z),).");
+  m.def("code_scores", &scores_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
+        "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "Scores of all columns, shape (len(Z), n_columns).");
+  m.def("pair_votes", &votes_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
+        "bias"_a, "classes"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
+        "Votes of all pairs with the tie-break of core/scores/code_scores.hpp, shape (len(Z), classes).");
+  m.def("dag_winners", &winners_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
+        "bias"_a, "classes"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
+        "The class at the end of each row's way through the decision graph, shape (len(Z),).");
 }
 
 }  // namespace polymargin

@@ -5,10 +5,10 @@
 namespace polymargin {
 namespace {
 
-Array solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> Q, Vector<double> linear,
-               Vector<double> upper, Vector<Index> groups, Vector<double> alpha, double tol, Index max_steps) {
-  const Index m = static_cast<Index>(Q.shape(0));
-  if (static_cast<Index>(Q.shape(1)) != m) refuse("Q must be square");
+Array solve_qp(Matrix<double> Q, Vector<double> linear, Vector<double> upper, Vector<Index> groups,
+               Vector<double> alpha, double tol, Index max_steps) {
+  const Index m = length(Q, 0);
+  if (!is_shape(Q, m, m)) refuse("Q must be square");
   for (Index size : {span(linear).size, span(upper).size, span(alpha).size})
     if (size != m) refuse("linear, upper and alpha need one entry per row of Q");
   check_numbers(span(linear), -kLargest, kLargest, "linear");
@@ -16,11 +16,8 @@ Array solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
   check_numbers(span(alpha), -kLargest, kLargest, "alpha");
   check_run(tol, max_steps, 0);
   const Span<const Index> g = span(groups);
-  if (g.size < 2 || g[0] != 0 || g[g.size - 1] != m || !std::is_sorted(g.begin(), g.end()))
-    refuse("groups must increase from 0 to the number of variables");
-  std::vector<double> result;
-  {
-    const nb::gil_scoped_release free;
+  check_offsets(g, m, "groups", "variables");
+  return as_vector(without_gil([&] {
     PairSteps<double> steps;
     DenseQp<double>& qp = steps.qp;
     std::vector<Index> sizes, parts{0};
@@ -34,9 +31,8 @@ Array solve_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
     qp.add_change(std::vector<double>(m, 0.0), qp.gradient);
     steps.begin();
     steps.run_working_set(tol, max_steps, [] { return true; });
-    result = qp.z;
-  }
-  return as_vector(result);
+    return qp.z;
+  }));
 }
 
 }  // namespace

@@ -3,18 +3,71 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "dual/solve.hpp"
+#include "kernels/row_cache.hpp"
 #include "margins/kesler_solvers.hpp"
 #include "margins/solve.hpp"
+#include "running.hpp"
 #include "training_rows.hpp"
 
 namespace polymargin {
 namespace {
 
 constexpr Index kMostClasses = std::numeric_limits<std::int32_t>::max();  // so that sizes do not overflow
+
+// Rows with their kernel rows, for one solve after another.
+class KeptRows {
+ public:
+  KeptRows(nb::object X, nb::dict kernel, Vector<Index> rows, const std::string& dtype, double memory, int n_jobs)
+      : of_(X, kernel, rows, memory, n_jobs) {
+    if (is_double(dtype))
+      kept_ = Kept<double>{of_.blocks<double>(), nullptr};
+    else
+      kept_ = Kept<float>{of_.blocks<float>(), nullptr};
+  }
+
+  Span<const Index> rows() const { return of_.rows(); }
+  std::uint64_t evaluations() const {
+    return std::visit([](const auto& kept) { return kept.K->evaluations(); }, kept_);
+  }
+  // What is subtracted from all rows; empty for nothing.
+  std::vector<double> center() const {
+    const std::vector<float>& mean =
+        std::visit([](const auto& kept) -> const std::vector<float>& { return kept.K->mean(); }, kept_);
+    return {mean.begin(), mean.end()};
+  }
+
+  template <class Problem>
+  nb::dict solve(const Problem& p, Span<const double> alpha, Run& run) {
+    check_numbers(alpha, -kLargest, kLargest, "the start");
+    run.settings.memory = of_.memory;
+    const auto from = [&](auto& kept) {
+      return polymargin::solve(p, *kept.K, kept.cache, {alpha.begin(), alpha.end()}, run.settings, of_.team);
+    };
+    Solution out = without_gil([&] { return std::visit(from, kept_); });
+    nb::dict result = run.report(out);
+    result["alpha"] = as_vector(std::move(out.alpha));
+    result["gradient"] = as_vector(std::move(out.gradient));
+    result["multiplier"] = as_vector(std::move(out.multiplier));
+    return result;
+  }
+
+ private:
+  template <class T>
+  struct Kept {
+    std::unique_ptr<KernelBlocks<T>> K;
+    std::unique_ptr<RowCache<T>> cache;
+  };
+
+  TrainingRows of_;
+  std::variant<Kept<float>, Kept<double>> kept_;
+};
 
 // Duals with one variable per row.
 class DualSolver {
@@ -23,11 +76,9 @@ class DualSolver {
              const std::string& dtype, double memory, int n_jobs)
       : rows_(X, kernel, rows, dtype, memory, n_jobs),
         segments_(segments),
-        same_(finite(same, "same")),
-        other_(finite(other, "other")) {
-    const Span<const Index> s = span(segments_);
-    if (s.size < 2 || s[0] != 0 || s[s.size - 1] != rows_.rows().size || !std::is_sorted(s.begin(), s.end()))
-      refuse("segments must increase from 0 to the number of rows");
+        same_(checked(same, -kLargest, kLargest, "same")),
+        other_(checked(other, -kLargest, kLargest, "other")) {
+    check_offsets(span(segments_), rows_.rows().size, "segments", "rows");
   }
 
   nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
@@ -47,20 +98,18 @@ class DualSolver {
       if (entropy) refuse("lower bounds other than 0 do not go with the entropy");
       check_numbers(p.lower, -kInfinite, 0, "lower");
     }
-    if (sum != "none" && sum != "total" && sum != "per_class") refuse("sum must be 'none', 'total' or 'per_class'");
-    p.sum = sum == "none" ? Sum::none : sum == "total" ? Sum::total : Sum::per_class;
+    p.sum = static_cast<Sum>(which(sum, "sum", {"none", "total", "per_class"}));
     p.entropy = entropy;
-    Settings settings;
-    settings.tol = tol, settings.relative = relative;
-    settings.max_iter = max_iter, settings.time_limit = time_limit;
-    return rows_.solve(p, span(alpha), settings, stop);
+    Run run(tol, max_iter, time_limit, stop);
+    run.settings.relative = relative;
+    return rows_.solve(p, span(alpha), run);
   }
 
   std::uint64_t evaluations() const { return rows_.evaluations(); }
   Array center() const { return as_vector(rows_.center()); }
 
  private:
-  TrainingRows rows_;
+  KeptRows rows_;
   Vector<Index> segments_;
   double same_, other_;
 };
@@ -77,11 +126,9 @@ class MarginSolver {
       refuse("label needs one entry per row, and they must not decrease");
     check_indices(p_.label, classes, "label");
     if (classes > kMostClasses) refuse("there can be no more than 2^31 - 1 classes");
-    if (reference != "own" && reference != "mean" && reference != "none")
-      refuse("reference must be 'own', 'mean' or 'none'");
-    p_.reference = reference == "own" ? Reference::own : reference == "mean" ? Reference::mean : Reference::none;
+    p_.reference = reference_of(reference);
     if (p_.reference == Reference::own && own_target > 0) refuse("a class has no margin over itself");
-    p_.own_target = finite(own_target, "own_target"), p_.capped = capped;
+    p_.own_target = checked(own_target, -kLargest, kLargest, "own_target"), p_.capped = capped;
   }
 
   nb::dict solve(Vector<double> upper, Vector<double> ridge, Vector<double> b, const std::string& solver, double tol,
@@ -90,24 +137,21 @@ class MarginSolver {
     p.upper = span(upper), p.ridge = span(ridge);
     check_box(p.upper, p.ridge, p.rows.size);
     if (span(b).size != p.rows.size * p.classes) refuse("b needs one entry per class and row");
-    Settings settings;
-    settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
-    if (solver == "auto") return rows_.solve(p, span(b), settings, stop);
+    Run run(tol, max_iter, time_limit, stop);
+    const int method = which(solver, "solver", {"auto", "smo", "ksk", "mdm"}) - 1;
+    if (method < 0) return rows_.solve(p, span(b), run);
     if (p.reference != Reference::own || p.capped) refuse("solver must be 'auto' for this problem");
-    KeslerProblem kesler{p, KeslerProblem::Method::smo};
-    if (solver != "smo") {
-      if (solver != "ksk" && solver != "mdm") refuse("solver must be 'auto', 'smo', 'ksk' or 'mdm'");
-      for (Index i = 0; i < p.rows.size; ++i)
-        if (!(p.ridge[i] > 0 && std::isinf(p.upper[i]))) refuse("the nearest point needs a ridge and no upper bound");
-      kesler.method = solver == "ksk" ? KeslerProblem::Method::ksk : KeslerProblem::Method::mdm;
-    }
-    return rows_.solve(kesler, span(b), settings, stop);
+    const KeslerProblem kesler{p, static_cast<KeslerProblem::Method>(method)};
+    for (Index i = 0; i < p.rows.size; ++i)
+      if (kesler.method != KeslerProblem::Method::smo && !(p.ridge[i] > 0 && std::isinf(p.upper[i])))
+        refuse("the nearest point needs a ridge and no upper bound");
+    return rows_.solve(kesler, span(b), run);
   }
 
   std::uint64_t evaluations() const { return rows_.evaluations(); }
 
  private:
-  TrainingRows rows_;
+  KeptRows rows_;
   Vector<Index> label_;
   MarginProblem p_;
 };

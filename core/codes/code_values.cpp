@@ -49,12 +49,11 @@ void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, const std:
 
 template <class T>
 void CodeValues<T>::set_limits(const CodeProblem& p, const Settings& settings, int threads) {
-  const Index solvers = at_a_time(p, threads, K_ && K_->serial() && !shared_.gram.values);
+  const Index solvers = at_a_time(p, threads, K_->serial() && !shared_.gram.values);
   const double fit = std::sqrt(0.5 * memory_ / static_cast<double>(solvers) / sizeof(T));
   shared_.most_rows = static_cast<Index>(std::min(fit, double(kWholeColumn)));
   const bool near = std::isfinite(settings.time_limit) || settings.max_iter < kHurried * n_;
   shared_.hurry = near ? std::min<Index>(kSampled, settings.max_iter / 2) : 0;
-  if (!K_) return;
   shared_.K = K_.get(), shared_.rows = rows_;
   // Columns that hold their own values leave half of the memory.
   const double held = shared_.gram.values ? sizeof(T) * double(n_) * double(n_) : 0.5 * memory_;
@@ -76,7 +75,7 @@ CodeSolution CodeValues<T>::solve(const CodeProblem& p, const Coefficients& star
     return halted.load();
   };
   const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
-  if (K_ && !shared_.gram.values) {
+  if (!shared_.gram.values) {
     const double room = std::min(memory_, settings.time_limit * kMaking * kMade);
     make(worth_holding(p, sizeof(T), room, team.size(), K_->serial()), p, team, stop, halted);
   }

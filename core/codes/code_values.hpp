@@ -15,17 +15,15 @@ namespace polymargin {
 template <class T>
 class CodeValues {
  public:
-  // Computed, of the rows `rows` of the kernel; memory in bytes.
+  // Of the rows `rows` of the kernel; memory in bytes.
   CodeValues(std::unique_ptr<KernelBlocks<T>> K, Span<const Index> rows, double memory)
       : K_(std::move(K)), rows_(rows), n_(rows.size), memory_(memory) {}
-  // Given: n x n values and kLanes more that may be read.
-  CodeValues(const T* values, Index n) : n_(n) { hold(values); }
 
   // See solve_columns. Columns that end before they begin are null.
   CodeSolution solve(const CodeProblem& problem, const Coefficients& start, Settings settings, Team& team);
 
   const SharedValues<T>& shared() const { return shared_; }
-  std::uint64_t evaluations() const { return K_ ? K_->evaluations() : 0; }
+  std::uint64_t evaluations() const { return K_->evaluations(); }
 
  private:
   void hold(const T* values);
@@ -33,7 +31,7 @@ class CodeValues {
             const std::atomic<bool>& halted);
   void set_limits(const CodeProblem& problem, const Settings& settings, int threads);
 
-  std::unique_ptr<KernelBlocks<T>> K_;  // null where the values were given
+  std::unique_ptr<KernelBlocks<T>> K_;
   Span<const Index> rows_;
   Index n_ = 0;
   double memory_ = 0;

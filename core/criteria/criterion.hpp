@@ -45,7 +45,6 @@ class Criterion {
 
   Index n() const { return n_; }
   Index size() const { return static_cast<Index>(problems_.size()); }
-  std::vector<double>& z(Index p) { return problems_[p].steps.qp.z; }
 
  private:
   struct Inner {

@@ -10,6 +10,15 @@ namespace {
 
 constexpr Index kGroups = 16;              // parts of a pass with sums of their own, whatever the number of threads ...
 constexpr double kGroupNumbers = 1 << 24;  // ... if these have no more numbers than this
+constexpr Index kFew = 16;                 // features
+
+// Of all tiles, where `fit` of them fit into memory. A callable is asked once where that is possible; a given matrix is there
+// already. Values of few features are made sooner than new memory is first written to.
+std::size_t tiles_to_keep(const Data& Z, const Data& X, const Kernel& k, Index tiles, double fit) {
+  const bool few = !X.sparse() && !Z.sparse() && X.d <= kFew && k.kind != KernelKind::callable;
+  if (few || k.kind == KernelKind::precomputed) return 0;
+  return static_cast<std::size_t>(std::min(fit, static_cast<double>(tiles)));
+}
 
 }  // namespace
 
@@ -41,16 +50,16 @@ struct LandmarkPass<T>::Bench {
 
 template <class T>
 LandmarkPass<T>::LandmarkPass(const LandmarkProblem& problem, const Data& Z, const Data& X, const Kernel& kernel,
-                              Span<const Index> landmarks, T* held, Index held_rows)
+                              Span<const Index> landmarks, double memory)
     : p_(problem),
       blocks_(Z, X, kernel),
       steps_(landmark_steps<T>()),
       landmarks_(landmarks),
       m_(landmarks.size),
       U_(problem.loss.classes * landmarks.size),
-      held_(held),
-      held_rows_(held_rows / kTile * kTile),
-      filled_(held_rows / kTile, 0) {}
+      filled_(tiles_to_keep(Z, X, kernel, (problem.rows.size + kTile - 1) / kTile,
+                            memory / (double(sizeof(T)) * double(kTile) * double(landmarks.size)))),
+      kept_(pages<T>(filled_.size() * static_cast<std::size_t>(m_ * kTile), true)) {}
 
 template <class T>
 void LandmarkPass<T>::set_weights(const double* U) {
@@ -64,12 +73,12 @@ void LandmarkPass<T>::fill(Span<const Index> columns, T* tile) const {
 
 template <class T>
 const T* LandmarkPass<T>::tile(Index from, Index to, Bench& at) {
-  const Index k = from / kTile;
-  if (from + kTile > held_rows_) {
+  const std::size_t k = static_cast<std::size_t>(from / kTile);
+  if (k >= filled_.size()) {
     fill(p_.rows.sub(from, to), at.tile);
     return at.tile;
   }
-  T* kept = held_ + k * m_ * kTile;
+  T* kept = kept_.get() + from * m_;
   if (!filled_[k]) {
     if (to - from < kTile) std::fill(kept, kept + m_ * kTile, T(0));
     fill(p_.rows.sub(from, to), kept);

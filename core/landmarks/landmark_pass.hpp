@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "base/team.hpp"
 #include "kernels/kernel_rows.hpp"
 #include "simd/landmark_steps.hpp"
@@ -41,9 +42,9 @@ class LandmarkPass {
  public:
   static constexpr Index kTile = 256;
 
-  // Z: what kernel values are taken of; `landmarks` are numbers of its rows. `held` has room for the tiles of `held_rows` rows.
+  // Z: what kernel values are taken of; `landmarks` are numbers of its rows. `memory`: bytes for tiles that are kept.
   LandmarkPass(const LandmarkProblem& problem, const Data& Z, const Data& X, const Kernel& kernel,
-               Span<const Index> landmarks, T* held, Index held_rows);
+               Span<const Index> landmarks, double memory);
 
   // Of the examples from..to; `from` is a multiple of kTile. curvature[i - from]: the trace of the smooth loss's second derivative.
   LandmarkSums sums(Index from, Index to, const double* U, const double* b, double s, float* curvature, Team& team);
@@ -66,9 +67,8 @@ class LandmarkPass {
   Span<const Index> landmarks_;
   Index m_;
   std::vector<T> U_;
-  T* held_;
-  Index held_rows_;
-  std::vector<char> filled_;
+  std::vector<char> filled_;  // of the tiles that are kept
+  Pages<T> kept_;
 };
 
 extern template class LandmarkPass<float>;

@@ -256,15 +256,15 @@ LossSums slopes(const MarginLoss& p, const TileRows& rows, double* f, Index ld, 
   return out;
 }
 
-template <class T>
-constexpr LandmarkSteps<T> landmark_table = {scores<T>, slopes<T>, project<T>};
-
 }  // namespace
 
-extern const LandmarkSteps<float> landmark_steps_float;
-extern const LandmarkSteps<double> landmark_steps_double;
-const LandmarkSteps<float> landmark_steps_float = landmark_table<float>;
-const LandmarkSteps<double> landmark_steps_double = landmark_table<double>;
+template <class T>
+const LandmarkSteps<T>& landmark_steps() {
+  static constexpr LandmarkSteps<T> table = {scores<T>, slopes<T>, project<T>};
+  return table;
+}
+template const LandmarkSteps<float>& landmark_steps();
+template const LandmarkSteps<double>& landmark_steps();
 
 }  // namespace POLYMARGIN_ISA
 }  // namespace polymargin

@@ -278,14 +278,15 @@ void rotate(const T* x, T* y, T c, T s, T* out, Index n) {
 }
 
 template <class T>
-constexpr Steps<T> table = {
-    W<T>,        box_first<T>, box_second<T>, update<T>,  pair_second<T>,   pair_step<T>,
-    add_rows<T>, add_dots<T>,  both_ways<T>,  margins<T>, worst_example<T>, own_scores<T>,
-    row_step<T>, add_outer<T>, dot<T>,        axpy<T>,    rotate<T>,        add_rows_to_four<T>};
-extern const Steps<float> steps_float;
-extern const Steps<double> steps_double;
-const Steps<float> steps_float = table<float>;
-const Steps<double> steps_double = table<double>;
+const Steps<T>& steps() {
+  static constexpr Steps<T> table = {
+      W<T>,        box_first<T>, box_second<T>, update<T>,  pair_second<T>,   pair_step<T>,
+      add_rows<T>, add_dots<T>,  both_ways<T>,  margins<T>, worst_example<T>, own_scores<T>,
+      row_step<T>, add_outer<T>, dot<T>,        axpy<T>,    rotate<T>,        add_rows_to_four<T>};
+  return table;
+}
+template const Steps<float>& steps();
+template const Steps<double>& steps();
 
 }  // namespace POLYMARGIN_ISA
 }  // namespace polymargin

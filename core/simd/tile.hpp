@@ -42,7 +42,6 @@ struct Few {
 
 template <class T>
 struct TileOps {
-  const char* name;
   int lanes;         // rows in a panel
   int sparse_lanes;  // rows in a panel of sparse data
   int rows;          // rows that `dots` takes at once

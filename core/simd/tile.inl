@@ -310,22 +310,22 @@ void improve(const double* f, double b, Index n, Index label, double* best, Inde
   }
 }
 
-template <class T>
-constexpr TileOps<T> table(const char* name) {
-  return {
-      name,    kLanes<T>, kSparseVectors * W<T>, kRows,          convert<T>, few<T>,       pack<T>,       norms<T>,
-      norm<T>, dots<T>,   few_dots<T>,           sparse_dots<T>, finish<T>,  transpose<T>, accumulate<T>, gather_sum<T>,
-      improve};
-}
-
 }  // namespace
 
-#define STRING_(x) #x
-#define STRING(x) STRING_(x)
-extern const TileOps<float> ops_float;
-extern const TileOps<double> ops_double;
-const TileOps<float> ops_float = table<float>(STRING(POLYMARGIN_ISA));
-const TileOps<double> ops_double = table<double>(STRING(POLYMARGIN_ISA));
+template <class T>
+const TileOps<T>& tile_ops() {
+  static constexpr TileOps<T> table = {kLanes<T>,      kSparseVectors * W<T>,
+                                       kRows,          convert<T>,
+                                       few<T>,         pack<T>,
+                                       norms<T>,       norm<T>,
+                                       dots<T>,        few_dots<T>,
+                                       sparse_dots<T>, finish<T>,
+                                       transpose<T>,   accumulate<T>,
+                                       gather_sum<T>,  improve};
+  return table;
+}
+template const TileOps<float>& tile_ops();
+template const TileOps<double>& tile_ops();
 
 }  // namespace POLYMARGIN_ISA
 }  // namespace polymargin

@@ -1,6 +1,6 @@
 // The vector type of all passes: V<T>, as wide as the instruction set allows, and its operations.
 //
-// Files of passes (*.inl) are compiled once per instruction set. The compiled file says which by VECTOR_BYTES: 16 for any
+// Files of passes (*.inl) are compiled once per instruction set (CMakeLists.txt), which VECTOR_BYTES stands for: 16 for any
 // processor (SSE2, NEON), 32 for AVX2 with FMA, 64 for AVX-512. Everything here and in those files lies in a namespace of the
 // instruction set, and nothing of the STL is used: the linker keeps one copy of an inline function for the whole program, which
 // could be the copy made with AVX-512 instructions.
@@ -12,15 +12,15 @@
 #define POLYMARGIN_ISA avx512
 #if defined(POLYMARGIN_WIDE)
 #if !defined(__AVX2__) || !defined(__FMA__) || defined(__AVX512F__)
-#error "compile files that end in _avx512 with -mavx2 -mfma -DPOLYMARGIN_WIDE"
+#error "compile passes of 64 bytes with -mavx2 -mfma -DPOLYMARGIN_WIDE"
 #endif
 #elif !defined(__AVX512F__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__) || !defined(__AVX512BW__)
-#error "compile files that end in _avx512 with -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma"
+#error "compile passes of 64 bytes with -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma"
 #endif
 #elif VECTOR_BYTES == 32
 #define POLYMARGIN_ISA avx2
 #if !defined(__AVX2__) || !defined(__FMA__)
-#error "compile files that end in _avx2 with -mavx2 -mfma"
+#error "compile passes of 32 bytes with -mavx2 -mfma"
 #endif
 #elif VECTOR_BYTES == 16
 #define POLYMARGIN_ISA base

@@ -207,17 +207,18 @@ Step step(const double* f, double* a, const double* t, double ref, double k, dou
 }
 
 template <class T>
-constexpr WeightSteps<T> weight_table = {
-    {scores<T, All>, scores<T, std::int32_t>, scores<T, std::int64_t>},
-    {add<T, All>, add<T, std::int32_t>, add<T, std::int64_t>},
-    {expect<All>, expect<std::int32_t>, expect<std::int64_t>},
-    slope<T>,
-    step<T>,
-};
-extern const WeightSteps<float> weight_steps_float;
-extern const WeightSteps<double> weight_steps_double;
-const WeightSteps<float> weight_steps_float = weight_table<float>;
-const WeightSteps<double> weight_steps_double = weight_table<double>;
+const WeightSteps<T>& weight_steps() {
+  static constexpr WeightSteps<T> table = {
+      {scores<T, All>, scores<T, std::int32_t>, scores<T, std::int64_t>},
+      {add<T, All>, add<T, std::int32_t>, add<T, std::int64_t>},
+      {expect<All>, expect<std::int32_t>, expect<std::int64_t>},
+      slope<T>,
+      step<T>,
+  };
+  return table;
+}
+template const WeightSteps<float>& weight_steps();
+template const WeightSteps<double>& weight_steps();
 
 }  // namespace POLYMARGIN_ISA
 }  // namespace polymargin

@@ -28,16 +28,11 @@ RUN = dict(tol=1e-3, max_iter=1000, time_limit=1.0)
 STORE = dict(dtype="float64", memory=1e6, n_jobs=1)
 MODEL = dict(indptr=np.array([0, 1, 2, 3]), indices=np.array([0, 1, 2]), values=np.ones(3), bias=np.zeros(3))
 SV = dict(Z=X, SV=X, kernel=RBF, sv_rows=ROWS, dtype="float32", n_jobs=1)
-FLAT = np.concatenate([K.ravel(), np.zeros(16)])
 CSR = (np.ones(N), np.zeros(N, np.int64), np.arange(N + 1), D)
 
 
 def solver():
     return _core.CodeSolver(X, RBF, ROWS, SEGMENTS, **STORE)
-
-
-def held():
-    return _core.CodeSolver.held(FLAT, SEGMENTS, 1)
 
 
 def problems():
@@ -56,27 +51,15 @@ CALLS = {
             lambda **a: _core.CodeSolver(**a).solve(CODE, ONES, ZEROS, None, stop=None, **RUN),
             dict(X=X, kernel=RBF, rows=ROWS, segments=SEGMENTS, **STORE),
         ),
-        "CodeSolver.held": (
-            lambda segments, **a: _core.CodeSolver.held(segments=segments, **a).solve(
-                (1 - 2 * (np.arange(len(segments) - 1) % 2)).astype(np.int8)[:, None],
-                ONES,
-                ZEROS,
-                None,
-                stop=None,
-                **RUN,
-            ),
-            dict(values=FLAT, segments=SEGMENTS, n_jobs=1),
-        ),
         "CodeSolver.solve": (
             lambda **a: solver().solve(**a),
             dict(code=CODE, upper=ONES, ridge=ZEROS, start=None, stop=None, **RUN),
         ),
-        "CodeSolver.solve_held": (
-            lambda indptr, indices, values, **a: held().solve(start=(indptr, indices, values), **a),
+        "CodeSolver.solve_from": (
+            lambda indptr, indices, values, **a: solver().solve(start=(indptr, indices, values), **a),
             dict(code=np.array([[0, 1], [0, 2], [1, 2]]), upper=ONES, ridge=ZEROS, stop=None, **RUN)
             | {k: MODEL[k] for k in ("indptr", "indices", "values")},
         ),
-        "CodeSolver.scores": (lambda **a: held().scores(**a), MODEL | {"rows": ROWS}),
         "code_scores": (_core.code_scores, SV | MODEL),
         "pair_votes": (_core.pair_votes, SV | MODEL | {"classes": 3}),
         "dag_winners": (_core.dag_winners, SV | MODEL | {"classes": 3}),
@@ -185,7 +168,6 @@ CALLS = {
         ),
         "InnerProblems.weighted_sum": (lambda **a: problems().weighted_sum(**a), dict(K=K, D=K, weight=np.ones(2))),
         "InnerProblems.feature_sums": (lambda **a: problems().feature_sums(**a), dict(K=K, X=X, weight=np.ones(2))),
-        "InnerProblems.solution": (lambda **a: problems().solution(**a), dict(p=1)),
         "nearest": (
             _core.nearest,
             dict(X=X, order=ROWS, label=Y, group=Y, queries=ROWS, k=2, radius=1.0, supervised=True, gamma=1.0)
@@ -243,7 +225,7 @@ def spoiled(value):
 
 
 # What is no mistake: (calls, or "" for all, arguments, spoiled how).
-SCORES = "CodeSolver.scores code_scores pair_votes dag_winners scores argmax_scores own_scores"
+SCORES = "code_scores pair_votes dag_winners scores argmax_scores own_scores"
 SUMS = "InnerProblems.weighted_sum InnerProblems.feature_sums"
 FINE = [
     ("", "X A B Z SV", "longer nan inf -1"),  # rows that nobody names; values that are passed on, though no finite ones
@@ -251,7 +233,7 @@ FINE = [
     ("", "Z rows cols order queries sources test C", "empty longer shorter"),
     ("", "segments groups", "longer"),  # a class without rows
     ("", "n_jobs", "large"),  # as many threads as are useful
-    ("", "max_iter max_steps seed k p", "0 large huge"),
+    ("", "max_iter max_steps seed k", "0 large huge"),
     ("", "tol memory upper radius", "inf"),
     ("", "time_limit", "-1 inf -inf"),
     ("", "linear alpha b target code lower", "-1"),
@@ -263,9 +245,7 @@ FINE = [
     ("rbf_of_distances", "gamma", "inf"),
     ("code_paths", "weight", "inf"),
     ("code_scores pair_votes dag_winners", "sv_rows", "longer shorter"),
-    ("CodeSolver.held", "values", "longer nan inf -1"),
-    ("CodeSolver.held", "segments", "shorter"),
-    ("CodeSolver.solve_held", "values", "-1"),
+    ("CodeSolver.solve_from", "values", "-1"),
     ("csr", "values", "nan inf -1"),
     ("csr shortest_paths", "indptr", "longer"),  # a row without values, a node without edges
     ("csr", "d", "large huge"),
@@ -339,7 +319,7 @@ def test_wrong_arguments_are_refused():
 
 
 def test_every_function_is_here():
-    called = {name for calls in CALLS.values() for name in calls} - {"csr", "gram_precomputed", "CodeSolver.solve_held"}
+    called = {name for calls in CALLS.values() for name in calls} - {"csr", "gram_precomputed", "CodeSolver.solve_from"}
     there = {name for name in dir(_core) if not name.startswith("_")} - {"simd"}
     methods = {
         f"{name}.{method}"

@@ -1,5 +1,0 @@
-// The solvers' passes with 256-bit vectors; compiled with -mavx2 -mfma.
-#if defined(__x86_64__)
-#define VECTOR_BYTES 32
-#include "simd/steps.inl"
-#endif
