@@ -25,12 +25,20 @@ using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // that is written to
+
 template <class T>
 Span<const T> span(const Vector<T>& v) {
   return {v.data(), static_cast<Index>(v.shape(0))};
 }
 
 [[noreturn]] void refuse(const std::string& message);
+
+template <class M>
+void check_square(const M& a, Index n, const char* name) {
+  if (static_cast<Index>(a.shape(0)) != n || static_cast<Index>(a.shape(1)) != n)
+    refuse(std::string(name) + " must have shape (" + std::to_string(n) + ", " + std::to_string(n) + ")");
+}
 
 // A Data and the arrays that it refers to.
 struct HeldData {

@@ -13,14 +13,7 @@
 namespace polymargin {
 namespace {
 
-using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <class M>
-void check_square(const M& a, Index n, const char* name) {
-  if (static_cast<Index>(a.shape(0)) != n || static_cast<Index>(a.shape(1)) != n)
-    refuse(std::string(name) + " must have shape (" + std::to_string(n) + ", " + std::to_string(n) + ")");
-}
 
 void from_distances(ConstMatrix D, double gamma, Matrix K, int n_jobs) {
   const Index n = static_cast<Index>(D.shape(0));

@@ -40,6 +40,17 @@ Array gram(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string&
   return block_as<float>("float32", a.data, a.data, k, span(rows), span(rows), n_jobs, true);
 }
 
+void fill_gram(nb::object A, nb::dict kernel, Vector<Index> rows, Matrix K, int n_jobs) {
+  const HeldData a = data_of(A, "A");
+  const Kernel k = kernel_of(kernel);
+  check_pair(a.data, a.data, k, span(rows), span(rows));
+  check_square(K, span(rows).size, "K");
+  const nb::gil_scoped_release free;
+  const KernelBlocks<double> blocks(a.data, a.data, k);
+  Team team(n_jobs);
+  blocks.gram(span(rows), K.data(), span(rows).size, team);
+}
+
 template <class T>
 void diagonal_as(const Data& A, const Kernel& k, Span<const Index> rows, double* out) {
   const nb::gil_scoped_release free;
@@ -68,6 +79,8 @@ void bind_kernels(nb::module_& m) {
         "n_jobs"_a = 1, "k(A[rows[r]], B[cols[c]]) + offset, shape (len(rows), len(cols)).");
   m.def("gram", &gram, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64", "n_jobs"_a = 1,
         "k(A[rows[i]], A[rows[j]]) + offset, computed by halves.");
+  m.def("fill_gram", &fill_gram, "A"_a, "kernel"_a, "rows"_a, "K"_a.noconvert(), "n_jobs"_a,
+        "The same in float64, in the place of K.");
   m.def("diagonal", &diagonal, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64",
         "k(A[rows[r]], A[rows[r]]) + offset, float64.");
 }
