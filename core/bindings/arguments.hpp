@@ -29,6 +29,7 @@ template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;  // a matrix that is written to
 
 // All elements.
 template <class A>
@@ -46,6 +47,12 @@ bool is_shape(const A& a, Index rows, Index columns) {
 }
 
 [[noreturn]] void refuse(const std::string& message);
+
+template <class M>
+void check_square(const M& a, Index n, const char* name) {
+  if (!is_shape(a, n, n))
+    refuse(std::string(name) + " must have shape (" + std::to_string(n) + ", " + std::to_string(n) + ")");
+}
 
 // A Data and the arrays that it refers to.
 struct HeldData {

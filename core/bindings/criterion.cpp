@@ -10,14 +10,7 @@
 namespace polymargin {
 namespace {
 
-template <class M>
-void check_square(const M& a, Index n, const char* name) {
-  if (!is_shape(a, n, n))
-    refuse(std::string(name) + " must have shape (" + std::to_string(n) + ", " + std::to_string(n) + ")");
-}
-
-void from_distances(Matrix<double> D, double gamma, nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> K,
-                    int n_jobs) {
+void from_distances(Matrix<double> D, double gamma, Output K, int n_jobs) {
   const Index n = length(D, 0);
   check_square(D, n, "D");
   check_square(K, n, "K");

@@ -38,6 +38,16 @@ Array gram(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string&
   return (is_double(dtype) ? block_as<double> : block_as<float>)(a, a, k, span(rows), span(rows), n_jobs, true);
 }
 
+void fill_gram(nb::object A, nb::dict kernel, Vector<Index> rows, Output K, int n_jobs) {
+  const HeldData a = data_of(A, "A");
+  const Kernel k = kernel_of(kernel);
+  check_pair(a.data, a.data, k, span(rows), span(rows));
+  check_square(K, length(rows, 0), "K");
+  const nb::gil_scoped_release free;
+  Team team(n_jobs);
+  KernelBlocks<double>(a.data, a.data, k).gram(span(rows), K.data(), length(rows, 0), team);
+}
+
 Array diagonal(nb::object A, nb::dict kernel, Vector<Index> rows, const std::string& dtype) {
   const HeldData a = data_of(A, "A");
   const Kernel k = kernel_of(kernel);
@@ -62,6 +72,8 @@ void bind_kernels(nb::module_& m) {
         "n_jobs"_a = 1, "k(A[rows[r]], B[cols[c]]) + offset, shape (len(rows), len(cols)).");
   m.def("gram", &gram, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64", "n_jobs"_a = 1,
         "k(A[rows[i]], A[rows[j]]) + offset, computed by halves.");
+  m.def("fill_gram", &fill_gram, "A"_a, "kernel"_a, "rows"_a, "K"_a.noconvert(), "n_jobs"_a,
+        "The same in float64, in the place of K.");
   m.def("diagonal", &diagonal, "A"_a, "kernel"_a, "rows"_a, "dtype"_a = "float64",
         "k(A[rows[r]], A[rows[r]]) + offset, float64.");
 }

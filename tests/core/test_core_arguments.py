@@ -142,6 +142,7 @@ CALLS = {
             dict(zip(("values", "indices", "indptr", "d"), CSR, strict=True)),
         ),
         "gram": (_core.gram, dict(A=X, kernel=RBF, rows=ROWS, dtype="float32", n_jobs=1)),
+        "fill_gram": (_core.fill_gram, dict(A=X, kernel=RBF, rows=ROWS, K=np.zeros((N, N)), n_jobs=1)),
         "gram_precomputed": (
             _core.gram,
             dict(A=K, kernel={"kind": "precomputed"}, rows=ROWS, dtype="float32", n_jobs=1),

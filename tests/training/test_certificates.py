@@ -4,11 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from margin_oracles import Joint
+from oracles import laplacian
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, EnclosingBall, JointSVC, OneVsRestSVC, PairwiseSVC
 from polymargin.training import certificates
 from polymargin.training.certificates import core_error, relative_gap
+from polymargin.training.runs import Values, in_precision
 
 
 def fit(est, X, y):
@@ -197,3 +200,28 @@ def test_small_problems_have_small_gaps(seed, machine, C):
     model = JointSVC(machine, C=C, gamma=1.0).fit(X, y)
     assert model.status_ == "solved"
     assert model.duality_gap_ <= 0.01
+
+
+@pytest.mark.parametrize("machine", ["scatter", "crammer-singer", "kesler", "ats"])
+def test_a_large_c_times_the_rounding_of_scores_is_no_part_of_the_primal(machine, rng):
+    """No variable is at C: the slacks are rounding of float32 values, which C makes percents of the value."""
+    X, y, C = rng.normal(size=(2100, 4)), rng.integers(0, 3, 2100), 6e4
+    est = JointSVC(machine, C=C, kernel="laplacian", gamma=0.4, intercept="none", tol=0.01).fit(X, y)
+    assert est.status_ == "solved"
+    K, B = laplacian(X, X, 0.4), np.zeros((3, len(y)))
+    B[:, est.support_] = est.dual_coef_.toarray() if machine == "scatter" else est.dual_coef_
+    if machine == "scatter":
+        B -= B.mean(axis=0)
+        F = K @ B.T
+        value = (B.T * F).sum() / 2 + C * np.maximum(1 - F[np.arange(len(y)), y], 0).sum()
+    else:
+        value = Joint(machine, K, y, C=C).value(B)
+    assert est.primal_objective_ == pytest.approx(value, rel=1e-3)
+
+
+@pytest.mark.parametrize("status, kept", [("solved", 1), ("stalled", 1), ("time_limit", 0)])
+def test_float64_values_without_time_leave_what_float32_values_found(status, kept):
+    found = [dict(status="solved", dual=2.0, alpha=0), dict(status=status, dual=1.0, alpha=1)]
+    left = iter(found)
+    out = in_precision(lambda dtype, begin: next(left), Values("float32", 1.0), 0, lambda out: 0, lambda out: 1.1)
+    assert out == found[kept] | {"status": status}

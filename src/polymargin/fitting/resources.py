@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 import os
@@ -92,6 +93,12 @@ def out_of_memory(estimator: Any, X: Any, error: MemoryError) -> MemoryError:
 def gram_bytes(n: int) -> float:
     """Bytes of a Gram matrix of n rows: float64 where it is small, else float32."""
     return 8.0 * n * n if 8 * n * n < 256e6 else 4.0 * n * n
+
+
+def return_memory() -> None:
+    """Let other processes, and our own next matrices, have what is free: glibc keeps blocks of less than 32 MB."""
+    with suppress(OSError, TypeError, AttributeError):  # not this C library
+        ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0))
 
 
 def peak_memory() -> int:

@@ -13,10 +13,9 @@ from ..fitting.limits import Limits
 from ..fitting.progress import Stopped
 from ..machines import Loss
 from ..training import few_points
-from ..training.certificates import MOST_ROUNDING
 from ..training.equal_rows import merged
 from ..training.pair_codes import AllPairs, pair_code
-from ..training.runs import in_precision, value_type
+from ..training.runs import in_precision, scrutiny, value_type
 
 FLOAT64_COLUMN = 512  # rows whose kernel values are float64 in any case
 Start = tuple[sp.csr_array, np.ndarray]
@@ -85,12 +84,9 @@ def solve_rows(
         return out | {"evaluations": core.evaluations, "which": which}
 
     def norms(out: Out) -> np.ndarray:
-        """Of the coefficients of columns, times how much less than the tolerance of a score their losses allow: where C
-        is large, errors of a thousandth, times C, may be more than a thousandth of the primal value."""
         norm = np.sqrt(matrix(out | {"values": out["values"] ** 2}, len(e)).sum(axis=1))
         slopes = matrix(out | {"values": strength[order[out["indices"]]]}, len(e)).sum(axis=1)
-        share = slopes / np.maximum(out["primal"], 1e-300)
-        return norm * np.maximum(limits.tol * (np.sqrt(2 * share) if form.ridge else share) / MOST_ROUNDING, 1.0)
+        return norm * scrutiny(slopes, out["primal"], limits.tol, form.ridge)
 
     def point(out: Out) -> tuple[Which, Start | None]:
         if out["status"] != "solved":
@@ -99,9 +95,11 @@ def solve_rows(
         hidden = np.flatnonzero(values.error * norms(out) > 1)
         return hidden, begin if form.ridge else (matrix(out, len(e)), out["bias"])
 
-    out = in_precision(attempt, values, (slice(None), begin), point, lambda out: float(norms(out).max(initial=0.0)))
-    if "first" in out:
-        out = joined(out.pop("first"), out, len(e))
+    def largest(out: Out) -> float:
+        return float(norms(out).max(initial=0.0))
+
+    task = slice(None), begin
+    out = in_precision(attempt, values, task, point, largest, lambda first, later: joined(first, later, len(e)))
     back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(n_columns(code), len(e)))
     back.sort_indices()
     return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}

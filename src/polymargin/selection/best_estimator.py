@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..fitting.callbacks import CallbackSupportMixin, Parts
 from ..fitting.estimator import Estimator
-from ..fitting.resources import budget
+from ..fitting.resources import budget, return_memory
 from ..fitting.state import keep
 from ..training.expansions import KernelExpansion
 
@@ -79,6 +79,7 @@ class BestEstimator(CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, E
 
         Ctrl-C ends the search here as well, with what it leaves of that fit; returns whether it came.
         """
+        return_memory()
         interrupted = False
         best = clone(self.estimator).set_params(**self.best_params_)
         machine = last_step(best)

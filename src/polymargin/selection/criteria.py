@@ -92,16 +92,15 @@ class Criterion:
         problems = [(pair, True) for pair in self.pairs] + [(ball, False) for ball in balls]
         self.inner = _core.InnerProblems(segments, problems, 1 / weight[order], n_threads)
         self.ellipsoidal, self.tol, self.n_threads = form.ellipsoidal, form.tol, n_threads
-        self.D: np.ndarray | Any = None  # squared distances, and room for kernel values: spherical only
-        self.K: np.ndarray | Any = None
+        self.D: np.ndarray | Any = None  # squared distances: spherical only
         X = X[order]
         if form.ellipsoidal:
             X = X.toarray() if sp.issparse(X) else X
             self.X = np.ascontiguousarray(X - X.mean(axis=0), dtype=np.float64)
         else:
             self.D = squared_distances(X)
-            self.K = np.empty_like(self.D)
         self.n, self.d = X.shape
+        self.K = np.empty((self.n, self.n))  # room for kernel values
         self.deadline = np.inf
         self.status = "solved"
 
@@ -117,11 +116,11 @@ class Criterion:
         ridge, m = 1 / C, len(self.pairs)
         if self.ellipsoidal:
             kernel = kernels.Kernel("rbf", np.asarray(gamma, dtype=np.float64)).record()
-            K = _core.gram(self.X, kernel, np.arange(self.n), "float64", self.n_threads)
+            _core.fill_gram(self.X, kernel, np.arange(self.n), self.K, self.n_threads)
         else:
-            K = rbf(self.D, gamma, self.K, self.n_threads)
+            rbf(self.D, gamma, self.K, self.n_threads)
         left = self.deadline - time.monotonic()
-        out = self.inner.solve(K, ridge, self.tol, MAX_STEPS, max(left, 0.0))
+        out = self.inner.solve(self.K, ridge, self.tol, MAX_STEPS, max(left, 0.0))
         self.status, self.n_steps = out["status"], out["n_steps"]
         q, squares = out["minimum"], out["squares"]
         self.w2, self.R2 = w2, R2 = 4 / q[:m], 1 + ridge - q[m:]
@@ -130,8 +129,8 @@ class Criterion:
         weight = np.concatenate([by_w2 * w2 / q[:m], by_R2])
         by_u = ridge * (weight[:m] @ squares[:m] - by_R2 @ (1 - squares[m:]))
         if not self.ellipsoidal:
-            return value, np.array([by_u, gamma * self.inner.weighted_sum(K, self.D, weight)])
-        by_v = gamma * self.inner.feature_sums(K, self.X, weight)
+            return value, np.array([by_u, gamma * self.inner.weighted_sum(self.K, self.D, weight)])
+        by_v = gamma * self.inner.feature_sums(self.K, self.X, weight)
         return value, np.concatenate([[by_u], by_v])
 
 

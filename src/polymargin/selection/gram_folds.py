@@ -94,7 +94,7 @@ class GramFolds:
         else:
             numbers = {name: self.settings[name] for name in ("degree", "coef0") if name in self.settings}
             record = kernels.Kernel(self.kernel, gamma, **numbers).record(self.X, self.X)
-            self.K[:] = _core.gram(kernels.as_data(self.X), record, np.arange(self.n), "float64", self.n_threads)
+            _core.fill_gram(kernels.as_data(self.X), record, np.arange(self.n), self.K, self.n_threads)
 
     def by_code(self, train: np.ndarray, n_scores: int = 0, memory: float = np.inf) -> bool:
         """Whether the machine consists of binary ones by code, the training rows have all classes, and the code and so

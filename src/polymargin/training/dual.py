@@ -22,7 +22,7 @@ from ..kernels import as_data, is_far
 from .certificates import EPS, squares
 from .class_sums import Qp, exact_c_form, nu_form
 from .problem import Formulation, Solution
-from .runs import Out, Run, in_precision, value_type
+from .runs import Out, Run, in_precision, scrutiny, value_type
 from .starting_points import start
 from .two_classes import is_signed, signed_form
 
@@ -45,26 +45,29 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     q = program(f, strength, e.segments)
     check_nu(f, e)
 
+    run = Run(limits, f.nu is not None and not f.form.entropy, largest, least_margin)
+
     def attempt(dtype: str, begin: np.ndarray | None) -> Out:
-        core = _core.DualSolver(
+        run.use(lambda: _core.DualSolver(
             as_data(e.X), kernel, e.sorted_rows, e.segments, same, same if signed else other, dtype,
             float(limits.memory), limits.threads,
-        )  # fmt: skip
-        run = Run(core, limits, f.nu is not None and not f.form.entropy, largest, least_margin)
+        ))  # fmt: skip
         if signed:
-            out = signed_form(run, q, begin, exact)
-        elif f.nu is not None:
-            out = nu_form(run, q, begin, T, shares(f, T) if exact else None)
-        elif exact:
-            out = exact_c_form(run, q, begin, T, shares(f, T))
-        else:
-            out = run.solve(q, start(q, begin)) | {"b": np.zeros(T), "rho": 1.0, "extra": 0.0}
-        return out | {"run": run}
+            return signed_form(run, q, begin, exact)
+        if f.nu is not None:
+            return nu_form(run, q, begin, T, shares(f, T) if exact else None)
+        if exact:
+            return exact_c_form(run, q, begin, T, shares(f, T))
+        return run.solve(q, start(q, begin)) | {"b": np.zeros(T), "rho": 1.0, "extra": 0.0}
 
     begin = None if alpha0 is None else np.asarray(alpha0, dtype=np.float64)[order]
 
     def norm(out: Out) -> float:
-        return float(np.linalg.norm(out["alpha"]))
+        a = out["alpha"]
+        size = max(abs(out["primal"]), abs(out["dual"]), 0.0 if f.nu is None else T * out["rho"])
+        slopes = a.sum() if f.form.entropy else strength @ (a > 0)
+        unit = 1.0 if f.nu is None else run.unit(out)
+        return float(np.linalg.norm(a) / unit * scrutiny(slopes, size, limits.tol, f.form.ridge))
 
     def point(out: Out) -> np.ndarray | None:  # with a ridge, Newton's method from the start is quicker than steps
         return begin if f.form.ridge and out["status"] == "solved" else out["alpha"]
@@ -72,7 +75,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     out = in_precision(attempt, value_type(e, strength, limits.tol), begin, point, norm)
     if out["status"] == "no_margin" and f.nu is None:
         out["status"] = "stalled"
-    alpha, b, run = np.empty(len(e)), out["b"], out["run"]
+    alpha, b = np.empty(len(e)), out["b"]
     alpha[order] = out["alpha"]
     if kernel["centered"]:
         b = b - moved_back(e, out["alpha"], run.core.center)
@@ -81,7 +84,7 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     return Solution(
         alpha=alpha, intercept=b, rho=out["rho"], status=out["status"], signalled=run.signalled, n_iter=run.n_iter,
         primal_objective=out["primal"], dual_objective=out["dual"], kkt_violation=out["violation"] + abs(out["extra"]),
-        n_kernel_evals=int(run.core.evaluations), centered=kernel["centered"],
+        n_kernel_evals=run.evaluations, centered=kernel["centered"],
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def solve(losses: LinearLosses, e: Examples, limits: Limits, D: np.ndarray | Non
         target,
         limits.threads,
     )
-    run = Run(core, limits)
+    run = Run(limits, core=core)
     out = run.call(upper=losses.upper, ridge=losses.ridge, D=D, tol=limits.tol, seed=limits.seed)
     return Solution(
         alpha=-np.minimum(D.min(axis=1), 0.0), B=D.T, weights=out["weights"], intercept=out["intercept"], rho=1.0,

@@ -23,7 +23,7 @@ from ..machines import Margins
 from . import dual, linear, two_classes
 from .certificates import EPS, squares
 from .problem import Formulation, Solution
-from .runs import Out, Run, in_precision, value_type
+from .runs import Out, Run, in_precision, scrutiny, value_type
 
 
 def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = None) -> Solution:
@@ -45,12 +45,13 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
     error = 0.0 if k is None else EPS * float(k.max(initial=0.0))
     own_target = 0.0 if margins.own_target is None else float(margins.own_target(T))
 
+    run = Run(limits)
+
     def attempt(dtype: str, b: np.ndarray) -> Out:
-        core = _core.MarginSolver(
+        run.use(lambda: _core.MarginSolver(
             as_data(e.X), e.kernel, e.sorted_rows, label, T, margins.reference, own_target, margins.capped, dtype,
             float(limits.memory), limits.threads,
-        )  # fmt: skip
-        run = Run(core, limits)
+        ))  # fmt: skip
         at = dict(upper=upper[order], ridge=ridge[order], b=b.ravel(), solver=f.solver, tol=limits.tol)
         out = run.call(**at)
         known = np.isfinite(out["dual"])  # not where a stop left the machine of some of the rows, beyond the bounds
@@ -58,25 +59,28 @@ def solve(f: Formulation, e: Examples, limits: Limits, B0: np.ndarray | None = N
             out |= run.recomputed(**at | {"b": out["alpha"]})
             if out["status"] == "solved" and out["violation"] > limits.tol:
                 out["status"] = "stalled"
-        return out | {"run": run}
+        return out
 
     begin = np.zeros((T, len(e))) if B0 is None else variables(margins, B0[:, order], label, upper[order])
-    values = value_type(e, strength, limits.tol)
-    out = in_precision(attempt, values, begin, lambda out: out["alpha"], lambda out: largest_norm(out["alpha"], T))
-    run, b = out["run"], out["alpha"].reshape(T, -1)
+
+    def norm(out: Out) -> float:
+        """Of the variables of a class."""
+        b = out["alpha"].reshape(T, -1)
+        losses = (b != 0).any(axis=0) if margins.capped else np.count_nonzero(b, axis=0)
+        slopes = strength[order] @ losses * (2 * margins.square if f.form.ridge else 1.0)
+        largest = float(np.linalg.norm(b, axis=1).max())
+        return largest * float(scrutiny(slopes, out["primal"], limits.tol, f.form.ridge))
+
+    out = in_precision(attempt, value_type(e, strength, limits.tol), begin, lambda out: out["alpha"], norm)
+    b = out["alpha"].reshape(T, -1)
     place = np.argsort(order)
     alpha = np.maximum(b.max(axis=0), -b.min(axis=0))[place]
     B = np.take(prototypes(margins, b, label), place, axis=1)  # six times as fast as an assignment to B[:, order]
     return Solution(
         alpha=alpha, B=B, intercept=B.sum(axis=1) if f.intercept == "regularized" else np.zeros(T), rho=1.0,
         status=out["status"], signalled=run.signalled, n_iter=run.n_iter, primal_objective=out["primal"],
-        dual_objective=out["dual"], kkt_violation=out["violation"], n_kernel_evals=int(run.core.evaluations),
+        dual_objective=out["dual"], kkt_violation=out["violation"], n_kernel_evals=run.evaluations,
     )  # fmt: skip
-
-
-def largest_norm(b: np.ndarray, n_classes: int) -> float:
-    """Of the variables of a class."""
-    return float(np.linalg.norm(b.reshape(n_classes, -1), axis=1).max())
 
 
 def prototypes(margins: Margins, b: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from ..fitting.examples import Examples
 from ..fitting.limits import Limits
 from ..kernels import float32_error
-from .certificates import EPS
+from .certificates import EPS, MOST_ROUNDING
 
 Out = dict[str, Any]  # what a compiled solver returns, by name
 
@@ -41,37 +41,64 @@ def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = 
     return Values("float64") if error * strength.max() > tol else Values("float32", error / tol)
 
 
+def scrutiny(slopes: Any, size: Any, tol: float, squared: bool) -> Any:
+    """How much less than the tolerance of a score the losses allow: where C is large, errors of a thousandth, times C,
+    may be more than a thousandth of the primal value. `slopes` is the sum of the factors of the losses that count."""
+    share = slopes / np.maximum(size, 1e-300)
+    return np.maximum(tol * (np.sqrt(2 * share) if squared else share) / MOST_ROUNDING, 1.0)
+
+
+def better(first: Out, later: Out) -> Out:
+    """What was found `later`, unless a limit left that no time."""
+    if later["status"] in ("solved", "stalled") or later["dual"] >= first["dual"]:
+        return later
+    return first | {"status": later["status"]}
+
+
 def in_precision(
     attempt: Callable[[str, Any], Out],
     values: Values,
     begin: Any,
     point: Callable[[Out], Any],
     norm: Callable[[Out], float],
+    join: Callable[[Out, Out], Out] = better,
 ) -> Out:
     """What `attempt(dtype, begin)` finds; float64 values go on from its `point` where float32 ones do not serve.
 
     They stall, or hide from the solver more of a score than the tolerance: errors of values are independent, so that
-    they add up to one times the `norm` of the coefficients.
+    they add up to one times the `norm` of the coefficients, which counts by the `scrutiny` of their losses.
     """
     out = attempt(values.dtype, begin)
     hidden = out["status"] == "solved" and values.error * norm(out) > 1
     if values.dtype == "float64" or not (hidden or out["status"] == "stalled"):
         return out
-    return attempt("float64", point(out)) | {"first": out}
+    return join(out, attempt("float64", point(out)))
 
 
 @dataclass
 class Run:
-    """One compiled solver with its kernel rows, and what is left of the caller's limits."""
+    """A compiled solver with its kernel rows, one at a time, and what is left of the caller's limits."""
 
-    core: Any
     limits: Limits
     relative: bool = False
     largest: float = 0.0  # Q[i, i], where kernel values have no bound
     least_margin: float = 0.0  # a smaller rho is no more than rounding
+    core: Any = None
+    earlier: int = 0  # kernel values of solvers before this one
     n_iter: int = 0
     signalled: bool = False
     stopped: str | None = None  # why an earlier solve ended before its time: nothing more is to be done
+
+    def use(self, make: Callable[[], Any]) -> Any:
+        """Another solver, for which the kernel rows of the last one make room."""
+        self.earlier, self.core = self.evaluations, None
+        self.core = make()
+        return self.core
+
+    @property
+    def evaluations(self) -> int:
+        """Kernel values that were computed."""
+        return self.earlier + (0 if self.core is None else int(self.core.evaluations))
 
     def solve(self, q: Any, alpha: np.ndarray, *, tol: float | None = None) -> Out:
         """Minimize a `dual._Qp`, from alpha.
