@@ -54,8 +54,10 @@ def in_precision(
     they add up to one times the `norm` of the coefficients.
     """
     out = attempt(values.dtype, begin)
+    if values.dtype == "float64":
+        return out
     hidden = out["status"] == "solved" and values.error * norm(out) > 1
-    if values.dtype == "float64" or not (hidden or out["status"] == "stalled"):
+    if not (hidden or out["status"] == "stalled"):
         return out
     return attempt("float64", point(out)) | {"first": out}
 
