@@ -92,10 +92,11 @@ def solve_rows(
     def norms(out: Out) -> np.ndarray:
         """Of the coefficients of columns, times how much less than the tolerance of a score their losses allow: where C
         is large, errors of a thousandth, times C, may be more than a thousandth of the primal value."""
-        norm = np.sqrt(matrix(out | {"values": out["values"] ** 2}, len(e)).sum(axis=1))
+        share = values.share[order[out["indices"]]]
+        norm = np.sqrt(matrix(out | {"values": (share * out["values"]) ** 2}, len(e)).sum(axis=1))
         slopes = matrix(out | {"values": strength[order[out["indices"]]]}, len(e)).sum(axis=1)
-        share = slopes / np.maximum(out["primal"], 1e-300)
-        return norm * np.maximum(limits.tol * (np.sqrt(2 * share) if form.ridge else share) / MOST_ROUNDING, 1.0)
+        slope = slopes / np.maximum(out["primal"], 1e-300)
+        return norm * np.maximum(limits.tol * (np.sqrt(2 * slope) if form.ridge else slope) / MOST_ROUNDING, 1.0)
 
     def point(out: Out) -> tuple[Which, Start | None]:
         if out["status"] != "solved":
