@@ -137,11 +137,12 @@ void PairSteps<T>::try_face(double goal, const std::function<bool()>& more) {
   for (Index i = 0; i < qp.size(); ++i) f += qp.can_grow(i) && qp.can_fall(i);
   const bool settles = 2 * n_clipped_ > n_iter_ - last_face_;
   if (!settles && f * f * f / 3 + 10 * m * f <= 0.5 * work) {
-    face_.solve(qp, goal, work, [&] { return !more(); });
+    const bool reached = face_.solve(qp, goal, work, [&] { return !more(); });
     for (Index i = 0; i < qp.size(); ++i) set(i, qp.z[i]);
     n_iter_ += face_.n_steps();
-    lost_ = face_.lost(), settled_ = face_.settled();
     refresh();
+    // A violation that the face does not see is rounding of the gradient.
+    lost_ = face_.lost(), settled_ = face_.settled() || (reached && violation() > goal);
   }
   last_face_ = n_iter_, n_clipped_ = 0;
   next_face_ = lost_ ? std::numeric_limits<Index>::max() : 2 * n_iter_;

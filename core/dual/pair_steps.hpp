@@ -70,7 +70,7 @@ class PairSteps {
 
   // The steps at which polishing ends, from the first time that tol was reached on.
   Index until() {
-    if (until_ == 0) until_ = 2 * n_iter_ + 40 * qp.size() + 400;
+    if (until_ == 0) until_ = 2 * n_iter_ + 40 * qp.size() + 400, next_face_ = n_iter_;
     return until_;
   }
   Index check_every() const { return 1000 + 10 * qp.size(); }

@@ -27,7 +27,9 @@ def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed:
     """
     if getattr(estimator, "_any_rows", False) and callable(estimator.kernel) and is_list_of_things(X):
         return checked_things(estimator, X, y, fit)
-    if not is_plain(estimator, X, y, fit):
+    if is_plain(estimator, X, y, fit):
+        X = np.ascontiguousarray(X)
+    else:
         X, y = converted(estimator, X, y, fit, precomputed)
     if not fit:
         return canonical(X)
@@ -41,11 +43,11 @@ def check_rows(estimator: Any, X: Any, y: Any = None, *, fit: bool, precomputed:
 
 
 def is_plain(estimator: Any, X: Any, y: Any, fit: bool) -> bool:
-    """Whether scikit-learn's checks would return X and y unchanged and without a warning.
+    """Whether scikit-learn's checks would return X, apart from its order, and y unchanged and without a warning.
 
     This takes a tenth of the time of those checks, which take longer than everything else in a fit of 100 rows.
     """
-    if not (type(X) is np.ndarray and X.ndim == 2 and X.dtype in PLAIN and X.flags.c_contiguous and X.size):
+    if not (type(X) is np.ndarray and X.ndim == 2 and X.dtype in PLAIN and X.size):
         return False
     if hasattr(estimator, "feature_names_in_"):  # X without names deserves a warning
         return False

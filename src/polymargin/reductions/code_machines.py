@@ -30,7 +30,7 @@ from ..fitting.progress import announce
 from ..fitting.resources import fit_resources, threads
 from ..fitting.state import whole
 from ..machines import LOSSES
-from ..training.certificates import Claim, claim_less, hiding_error, relative_gap
+from ..training.certificates import Claim, claim_less, hiding_error, relative_gap, rounding_matters
 from ..training.decisions import Decision
 from ..training.equal_rows import distinct
 from ..training.expansions import LARGEST_COEF, KernelExpansion
@@ -176,6 +176,8 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
 
     def _hidden(self, e: Examples, out: dict[str, Any], strength: np.ndarray) -> float:
         """The error of a score where rounding hides what is claimed, or 0."""
+        if not rounding_matters(e.kernel):
+            return 0.0
         B = sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), len(e)))
         size = max(abs(self.primal_objective_), abs(self.dual_objective_))
         uses = np.bincount(out["indices"], minlength=len(e))  # machines in which a row has a coefficient

@@ -39,7 +39,7 @@ def solve_columns(
     """
     begin = None if start is None else (start[0][:, e.rows], start[1])
     if (one := merged(e)) is None:
-        return solve_rows(code, form, strength, e, limits, begin)
+        return in_order(solve_rows(code, form, strength, e, limits, begin), len(e))
     total = one.sums(strength)
     if n_columns(code) <= few_points.MOST_BINARY:
         exact = few_points.solve_columns(signs(code, e.n_classes), form, one, strength, limits)
@@ -48,9 +48,14 @@ def solve_columns(
     if begin is not None:
         begin = begin[0] @ one.indicator, begin[1]
     out = solve_rows(code, form, total, one.examples, limits, begin)
-    found = sp.csr_array((out["values"], out["indices"], out["indptr"]), shape=(len(out["bias"]), len(one.first)))
-    back = (found @ one.indicator.T).multiply(one.share[None, :]).tocsr()
-    return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}
+    return in_order(out | one.shared_columns(out["indptr"], out["indices"], out["values"]), len(e))
+
+
+def in_order(out: Out, n: int) -> Out:
+    """The same with increasing indices in every column."""
+    B = matrix(out, n)
+    B.sort_indices()
+    return out | {"indptr": B.indptr, "indices": B.indices, "values": B.data}
 
 
 def solve_rows(
@@ -84,7 +89,8 @@ def solve_rows(
         return out | {"evaluations": core.evaluations, "which": which}
 
     def norms(out: Out) -> np.ndarray:
-        norm = np.sqrt(matrix(out | {"values": out["values"] ** 2}, len(e)).sum(axis=1))
+        share = values.share[order[out["indices"]]]
+        norm = np.sqrt(matrix(out | {"values": (share * out["values"]) ** 2}, len(e)).sum(axis=1))
         slopes = matrix(out | {"values": strength[order[out["indices"]]]}, len(e)).sum(axis=1)
         return norm * scrutiny(slopes, out["primal"], limits.tol, form.ridge)
 
@@ -100,9 +106,7 @@ def solve_rows(
 
     task = slice(None), begin
     out = in_precision(attempt, values, task, point, largest, lambda first, later: joined(first, later, len(e)))
-    back = sp.csr_array((out["values"], order[out["indices"]], out["indptr"]), shape=(n_columns(code), len(e)))
-    back.sort_indices()
-    return out | {"indptr": back.indptr, "indices": back.indices, "values": back.data}
+    return out | {"indices": order[out["indices"]]}
 
 
 def matrix(out: Out, n: int) -> sp.csr_array:

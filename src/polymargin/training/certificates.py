@@ -32,9 +32,14 @@ def relative_gap(primal: float, dual: float) -> float:
     return float(max(primal - dual, 0.0) / scale) if scale > 0 else 0.0
 
 
+def rounding_matters(kernel: dict[str, Any]) -> bool:
+    """Whether the values of a kernel have no bound."""
+    return kernel["kind"] in (*kernels.GROWING, "precomputed")
+
+
 def squares(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarray | None:
     """k(x, x) of kernels whose values have no bound; None for the others, whose rounding does not matter."""
-    if kernel["kind"] not in (*kernels.GROWING, "precomputed"):
+    if not rounding_matters(kernel):
         return None
     return np.abs(_core.diagonal(kernels.as_data(X), kernel | {"centered": False}, rows, "float64"))
 

@@ -52,6 +52,16 @@ class Merged:
         """Each row's share of its group's values, along the last axis."""
         return values[..., self.group] * self.share
 
+    def shared_columns(self, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+        """The same of a CSR matrix with a column per group: its parts with a column per row."""
+        n_rows = np.bincount(self.group)
+        size = n_rows[indices]
+        end = np.cumsum(size)
+        first = np.cumsum(n_rows)[indices] - end  # of the rows of each entry, in the order of their groups
+        rows = np.argsort(self.group, kind="stable")[np.arange(size.sum()) + np.repeat(first, size)]
+        shared = np.repeat(values, size) * self.share[rows]
+        return {"indptr": np.append(0, end)[indptr], "indices": rows, "values": shared}
+
     def solution(self, found: Solution) -> Solution:
         """The solution for all rows."""
         B = None if found.B is None else self.shared_out(found.B)

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _core
 from ..fitting.blas import one_thread
 from ..fitting.limits import Limits
-from ..kernels import as_data
+from ..kernels import UNIT_DIAGONAL, as_data
 from ..machines import Loss
 from . import face
 from .certificates import EPS
@@ -55,6 +55,8 @@ def cells(one: Merged, upper: np.ndarray, n_scores: int, entropy: bool) -> Cells
     e = one.examples
     large = LARGE_LOGISTIC if entropy else LARGE
     if e.kernel["kind"] not in DEFINITE or len(e) * n_scores > MOST_MARGINS:
+        return None
+    if e.kernel["kind"] in UNIT_DIAGONAL and upper.sum() * (1 + e.kernel["offset"]) < large:
         return None
     first, point = groups(e.X, e.rows, np.zeros_like(e.y))
     if len(first) == len(e) or len(first) * n_scores > MOST_SCORES:

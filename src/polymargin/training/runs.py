@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..fitting.examples import Examples
 from ..fitting.limits import Limits
-from ..kernels import float32_error
+from ..kernels import float32_errors
 from .certificates import EPS, MOST_ROUNDING
 
 Out = dict[str, Any]  # what a compiled solver returns, by name
@@ -23,10 +23,15 @@ FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
 
 @dataclass(frozen=True)
 class Values:
-    """Type of the kernel values; the error of a score whose coefficients have norm 1, in units of the tolerance."""
+    """Type of the kernel values; the error of a score whose coefficients have norm 1, in units of the tolerance.
+
+    That is where coefficients are at the rows whose values have the largest errors. ``share`` is what the error of each
+    row is of those.
+    """
 
     dtype: str
     error: float = 0.0
+    share: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = FLOAT64_ROWS) -> Values:
@@ -37,8 +42,9 @@ def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = 
     e = examples
     if len(e) <= few or tol < FLOAT32_TOL:
         return Values("float64")
-    error = float32_error(e.X, e.rows, e.kernel)
-    return Values("float64") if error * strength.max() > tol else Values("float32", error / tol)
+    errors = float32_errors(e.X, e.rows, e.kernel)
+    largest = max(float(errors.max()), 1e-300)
+    return Values("float64") if largest * strength.max() > tol else Values("float32", largest / tol, errors / largest)
 
 
 def scrutiny(slopes: Any, size: Any, tol: float, squared: bool) -> Any:
@@ -69,8 +75,10 @@ def in_precision(
     they add up to one times the `norm` of the coefficients, which counts by the `scrutiny` of their losses.
     """
     out = attempt(values.dtype, begin)
+    if values.dtype == "float64":
+        return out
     hidden = out["status"] == "solved" and values.error * norm(out) > 1
-    if values.dtype == "float64" or not (hidden or out["status"] == "stalled"):
+    if not (hidden or out["status"] == "stalled"):
         return out
     return join(out, attempt("float64", point(out)))
 
