@@ -173,7 +173,7 @@ def test_pixels_keep_their_proportions():
 def test_rules_of_size():
     def chosen(n, T):
         y = np.zeros(n, dtype=int)
-        return Task(AutoSVC(), None, y, y, np.arange(T), np.inf).name
+        return Task(AutoSVC(), None, y, np.arange(T), np.inf).name
 
     assert chosen(1000, 10) == "pairwise"
     assert chosen(1000, MANY_CLASSES + 1) == "scatter"
@@ -329,9 +329,9 @@ def test_too_little_time_means_fewer_rows(monkeypatch):
     X, y = load_digits(return_X_y=True)
     fit = PairwiseSVC.fit
 
-    def slow(self, X, y):
+    def slow(self, X, y, sample_weight):
         time.sleep(1e-6 * len(y) ** 2)  # 0.04 s for 200 rows, 3.2 s for all
-        return fit(self, X, y)
+        return fit(self, X, y, sample_weight)
 
     monkeypatch.setattr(PairwiseSVC, "fit", slow)
     model = AutoSVC(C=10.0, gamma=0.02, time_limit=1.5).fit(X, y)

@@ -1,5 +1,8 @@
 """Columns of a table as numbers."""
 
+import datetime
+import uuid
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -216,6 +219,47 @@ def test_tables_of_other_packages_are_the_same(rng):
         np.testing.assert_allclose(ColumnEncoder().fit_transform(other), Z)
 
 
+def test_lists_of_rows_and_of_records_are_tables(rng):
+    """Numbers beside words stay numbers: NumPy alone would make words of them, and "nan" of a gap."""
+    table = pd.DataFrame({"size": rng.normal(size=40), "color": ["red", "blue"] * 20})
+    table.loc[3, "size"] = np.nan
+    expected = ColumnEncoder().fit_transform(table)
+    for rows in (table.to_numpy().tolist(), tuple(map(tuple, table.to_numpy())), table.to_dict("records")):
+        encoder = ColumnEncoder().fit(rows)
+        assert [c["used_as"] for c in encoder.columns_] == ["number", "category"]
+        np.testing.assert_array_equal(encoder.transform(rows), expected)
+    assert encoder.get_feature_names_out()[0] == "size"
+
+
+def test_times_of_day_and_identifiers_as_objects():
+    table = pd.DataFrame(
+        {"at": [datetime.time(k % 24, 30) for k in range(60)], "key": [uuid.UUID(int=k) for k in range(60)]}
+    )
+    encoder = ColumnEncoder().fit(table)
+    assert [c["used_as"] for c in encoder.columns_] == ["number", "left out"]
+    np.testing.assert_allclose(np.diff(encoder.transform(table)[:24, 0]) * encoder.scale_[0], 1.0)
+
+
+@pytest.mark.parametrize("cell", [[1, 2], {"a": 1}, (1,), b"ab", np.arange(3)])
+def test_cells_of_other_kinds_may_be_left_out(cell):
+    table = pd.DataFrame({"size": np.arange(20) % 7, "z": [cell] * 19 + [None]})
+    with pytest.raises(TypeError, match=r"in column 'z', got \w+; .*columns=\{'z': 'ignore'\}"):
+        ColumnEncoder().fit(table)
+    encoder = ColumnEncoder(columns={"z": "ignore"}).fit(table)
+    assert encoder.transform(table).shape == (20, 1)
+    assert encoder.columns_[1] == {
+        "name": "z", "used_as": "left out", "reason": "as asked", "missing": 1, "features": 0
+    }  # fmt: skip
+
+
+def test_numbers_with_more_digits_than_floats_have():
+    """What is said of them is true, and a number beyond all floats is a sentence."""
+    _, found = plan_of(account=[10**30 + k for k in range(50)], size=np.arange(50) % 7)
+    assert found["account"]["reason"] == "the same in all rows in the 15 digits that are read"
+    with pytest.raises(ValueError, match="expected numbers below 1e308 in column 'z', got a larger one; divide"):
+        plan_of(z=[10**400, 1] * 10)
+
+
 def test_new_words_and_new_gaps():
     encoder = ColumnEncoder().fit(TABLE)
     new = TABLE.assign(color="green", flag=[None] * 4)
@@ -259,6 +303,9 @@ def test_names_and_wishes_that_a_table_cannot_meet(rng):
 
 
 def test_messages():
+    for X, said in ((TABLE["size"], r"single column; pass X.to_frame\(\)"), (TABLE[:1], "at least 2 rows, got n_s")):
+        with pytest.raises(ValueError, match=said):
+            AutoSVC().fit(X, ["a", "b", "a", "b"][: len(X)])
     encoder = ColumnEncoder().fit(TABLE)
     with pytest.raises(ValueError, match="expected numbers in column 'size' as in fit, got 'big'"):
         encoder.transform(TABLE.astype(object).assign(size="big"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polymargin import AutoSVC, LandmarkSVC, PairwiseSVC, load_model, save_model
-from polymargin.auto import classifier, contest, task, tuning
+from polymargin.auto import calibration, classifier, contest, task, tuning
 from polymargin.auto.contest import Prospect, Trial, chosen, growth
 from polymargin.report.facts import facts
 
@@ -159,7 +159,7 @@ class Clock:
 
 def test_no_step_goes_beyond_twice_the_announced_time(taken, monkeypatch, seed):
     """Trials take ten seconds each; the last fit and the one for probabilities share twice what was announced."""
-    clock, limits, deadlines, named, unseen = Clock(), [], [], task.machine_named, classifier.unseen
+    clock, limits, deadlines, named, unseen = Clock(), [], [], task.machine_named, calibration.unseen
     for module in (task, contest, tuning):
         monkeypatch.setattr(module, "time", clock)
 
@@ -168,12 +168,12 @@ def test_no_step_goes_beyond_twice_the_announced_time(taken, monkeypatch, seed):
         clock.now += 10.0
         return named(name, **given | {"time_limit": None})
 
-    def kept(machine, Z, y, splits, deadline):
+    def kept(machine, data, splits, deadline):
         deadlines.append(deadline)
-        return unseen(machine, Z, y, splits)
+        return unseen(machine, data, splits)
 
     monkeypatch.setattr(task, "machine_named", timed)
-    monkeypatch.setattr(classifier, "unseen", kept)
+    monkeypatch.setattr(calibration, "unseen", kept)
     model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1200, seed))
     announced, began = model.announced_seconds_, clock.now - 20.0  # the last two fits
     assert 0 < limits[-2] < 2 * announced - began
@@ -210,13 +210,13 @@ def test_a_last_fit_without_time_falls_back_on_the_sample(taken, better, monkeyp
 
 def test_probabilities_have_what_is_left_of_twice_the_announced_time(taken, monkeypatch, seed):
     """They come from a fit on a sample, which may take longer than that on all rows."""
-    deadlines, unseen = [], classifier.unseen
+    deadlines, unseen = [], calibration.unseen
 
-    def kept(machine, Z, y, splits, deadline):
+    def kept(machine, data, splits, deadline):
         deadlines.append(deadline)
-        return unseen(machine, Z, y, splits, deadline)
+        return unseen(machine, data, splits, deadline)
 
-    monkeypatch.setattr(classifier, "unseen", kept)
+    monkeypatch.setattr(calibration, "unseen", kept)
     begin = time.monotonic()
     model = AutoSVC(C=1.0, gamma=0.2).fit(*overlapping(1200, seed))
     most = model.announced_seconds_ + max(model.announced_seconds_, task.SOON)

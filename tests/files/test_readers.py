@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
+from polymargin.auto.tables import ColumnEncoder
 from polymargin.files.readers import ReadError, read
 
 GOOD = "a,b,color,y\n1,2.5,red,one\n,3,blue,two\n4,?,red,one\n"
@@ -86,6 +87,13 @@ def test_blanks_around_labels_and_cells_that_stay_text(write):
     X, y = read(path, "y", text=["mark"])
     assert y.tolist() == ["u", "u", "v"] and X["mark"].tolist()[:2] == ["1.396", "2.500"] and X["mark"].isna()[2]
     assert X["a"].tolist() == [1, 2, 3] and read(path, "y").X["mark"][1] == 2.5
+
+
+def test_cells_of_blanks_are_empty(write):
+    text = "size , color , y\n" + "1.5 , red , a\n" * 20 + "  ,  , b\n NA , #N/A , b\n"
+    X, _ = read(write(text), "y")
+    assert X["size"].isna().sum() == X["color"].isna().sum() == 2
+    assert [c["used_as"] for c in ColumnEncoder().fit(X).columns_] == ["number", "category"]
 
 
 def test_zeros_in_front_of_numbers_stay(write):

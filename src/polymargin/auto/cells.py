@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,11 +89,21 @@ def is_table(X: Any) -> bool:
 
 
 def frame(X: Any) -> Any:
-    """Tables of Polars and PyArrow as those of pandas; anything else as it is."""
-    if hasattr(X, "iloc") or not hasattr(X, "to_pandas"):
+    """Tables of Polars and PyArrow and lists of records as tables of pandas, lists with words as arrays of objects.
+
+    Anything else is returned as it is; NumPy would turn the numbers in a list with words into words.
+    """
+    listed = list(X) if isinstance(X, list | tuple) else []
+    records = bool(listed) and all(isinstance(row, Mapping) for row in listed)
+    if listed and all(isinstance(row, list | tuple) for row in listed):
+        words = any(isinstance(cell, str) for row in listed for cell in row)
+        return np.array(listed, dtype=object) if words and len(set(map(len, listed))) == 1 else X
+    if not records and (hasattr(X, "iloc") or not hasattr(X, "to_pandas")):
         return X
     try:
-        return X.to_pandas()
+        import pandas as pd
+
+        return pd.DataFrame(listed) if records else X.to_pandas()
     except ImportError:
         raise ImportError(NEEDS_PANDAS) from None
 
@@ -102,6 +112,13 @@ def cells_of(table: Any) -> Iterator[Any]:
     if hasattr(table, "iloc"):
         return (table.iloc[:, j] for j in range(table.shape[1]))
     return iter(table.T)
+
+
+def unread(cells: Any) -> Words:
+    """Cells of whatever kind that nobody looks at, but for the empty ones among them."""
+    import pandas as pd
+
+    return Words(np.where(pd.isna(np.asarray(cells, dtype=object)), -1, 0), np.array(["anything"], dtype=object))
 
 
 def typed(cells: Any, name: str) -> Numbers | Words:
@@ -132,22 +149,29 @@ def typed(cells: Any, name: str) -> Numbers | Words:
 
 def _of_objects(column: Any, name: str) -> Numbers | Words:
     import datetime
+    import uuid
 
     import pandas as pd
 
     present = column[column.notna()]
-    if any(isinstance(v, str) for v in present):
+    if any(isinstance(v, str | datetime.time | uuid.UUID) for v in present):
         return Words.of(column)
     if len(present) and all(isinstance(v, datetime.date) for v in present):
         return Numbers(seconds_of(pd.DatetimeIndex(pd.to_datetime(column, utc=True))), dates=True)
     try:
         return Numbers(_finite(column.where(column.notna(), np.nan).to_numpy(dtype=np.float64), name))
+    except OverflowError:
+        raise ValueError(
+            f"expected numbers below 1e308 in column {name!r}, got a larger one; divide them by a power of ten, or "
+            f"turn them into words if they are codes"
+        ) from None
     except (TypeError, ValueError) as error:
         if "infinity" in str(error):
             raise
         kind = type(present.iloc[0]).__name__
         raise TypeError(
-            f"argument must be a string or a number: expected numbers, words or dates in column {name!r}, got {kind}"
+            f"argument must be a string or a number: expected numbers, words or dates in column {name!r}, got {kind}; "
+            f"turn the cells into such, or leave the column out with columns={{{name!r}: 'ignore'}} (--drop)"
         ) from None
 
 

@@ -6,17 +6,17 @@ Every choice follows one rule, written here; `explain_choices_` says in words wh
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from ..files.records import NAMES, stored
 from ..fitting.callbacks import CallbackSupportMixin, Parts, with_callbacks
-from ..fitting.checks import check_classes
+from ..fitting.checks import check_classes, check_sample_weight
 from ..fitting.estimator import Estimator
 from ..fitting.hints import SVCHints
 from ..fitting.labels import check_labels
@@ -25,27 +25,26 @@ from ..fitting.progress import duration
 from ..fitting.resources import peak_memory
 from ..fitting.state import keep, whole
 from ..kernels import BY_NAME
-from ..landmarks import LandmarkSVC
 from ..machines import MACHINES
 from . import remarks
+from .calibration import calibrated
 from .cells import frame
 from .contest import Contest, settled
-from .grid import quietly, sample_of
-from .probabilities import fitted, margins, probabilities, unseen
+from .grid import sample_of
+from .probabilities import margins, probabilities
 from .record import AUTO, check_auto
+from .rows import Splits, WeightedRows, checked_groups
 from .tables import COLUMNS, checked_table, planned
-from .task import MANY_ROWS, REDUCTIONS, Task, checked_groups
-from .tuning import LAST_ROWS, PROBE_ROWS, Tuning
+from .task import MANY_ROWS, REDUCTIONS, Task
+from .tuning import PROBE_ROWS, Tuning
 
 REMARKED_ROWS = 2000  # predicted once more, to see which classes never are
-CALIBRATION_ROWS = 4000
-CALIBRATION_VALUES = 2_000_000  # values of pairs; with many classes a row has many
 
 CONSTRAINTS = {
     "machine": (Name(("auto", *REDUCTIONS, *MACHINES)),),
     "C": (Name(("auto",)), POSITIVE),
     "gamma": (Name(("auto", "scale")), POSITIVE),
-    "cv": (Number("an integer >= 2", least=2, integer=True),),
+    "cv": (Number("an integer >= 2", least=2, integer=True), Splits("a splitter", (list, tuple))),
     "calibrate": RUN["warm_start"],
     "columns": COLUMNS,
     "kernel": (Name(BY_NAME),),
@@ -71,8 +70,8 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         is none, is taken, on fewer rows if need be.
     C, gamma : float or "auto", default="auto"
         A number is used as it is; gamma refers to the scaled columns.
-    cv : int, default=5
-        Folds for tuning.
+    cv : int, splitter or list of pairs of index arrays, default=5
+        Folds for tuning and for `calibrate`, stratified if a number. Others have the `groups` of `fit`.
     calibrate : bool, default=True
         Fit the temperature of the probabilities on held-out folds.
     columns : dict, default=None
@@ -182,7 +181,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
 
     @whole
     @with_callbacks
-    def fit(self, X: Any, y: Any, groups: Any = None) -> AutoSVC:
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> AutoSVC:
         """Choose, tune, train and calibrate.
 
         Parameters
@@ -193,6 +192,9 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
             Labels.
         groups : array-like of shape (n_samples,), default=None
             Rows with the same value are never on both sides of a split when C, gamma and probabilities are fitted.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            How often rows count, in scales, training, accuracies and probabilities: 2 is the same as a repeated row, 0
+            the same as a removed one. What columns are used as depends on the rows alone.
 
         Returns
         -------
@@ -202,33 +204,33 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         """
         begin = time.monotonic()
         check_parameters(self, CONSTRAINTS)
-        given, (X, y) = X, self._checked(X, y)
-        self.classes_, index = check_classes(y, np.arange(len(y)))
+        told = Parts(self, dict(X=X, y=y, metadata={"sample_weight": sample_weight}))
+        rows = self._checked(X, y, groups, sample_weight)
+        self.classes_, index = check_classes(rows.y, np.arange(len(rows.y)))
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
-        task = Task(self, X, y, index, self.classes_, deadline, checked_groups(groups, y))
-        self.explain_choices_, tuning = task.choices, Tuning(task)
-        told, interrupted = Parts(self, dict(X=given, y=y, metadata={})), False
+        task = Task(self, rows, index, self.classes_, deadline)
+        self.explain_choices_, tuning, interrupted = task.choices, Tuning(task), False
         try:
             tuning.run()
-            if self.machine == "auto" and len(y) > MANY_ROWS:
+            if self.machine == "auto" and len(index) > MANY_ROWS:
                 Contest(tuning).run()
         except KeyboardInterrupt:
             interrupted = True
         if interrupted or told("tuning"):
             why = "Tuning was interrupted" if interrupted else "A callback asked to stop"
             task.tell(f"{why}: trained on {len(tuning.sample)} rows with the best so far.")
-        rows = self._last_rows(tuning, interrupted or told.ended)
+        last_rows = self._last_rows(tuning, interrupted or told.ended)
         self.encoder_, self.best_params_, self.cv_score_ = tuning.encoder, tuning.params, tuning.score
         self.margins_, self.temperature_, self.evidence_weight_ = np.ones(1), 1.0, 0.0
-        Z, labels = tuning.encoded(rows)
+        Z, labels, weight = tuning.encoded(last_rows)
         seconds = task.last_seconds()
-        last = self.machine_ = task.machine(**self.best_params_, y=y, seconds=seconds, verbose=self.verbose)
+        last = self.machine_ = task.machine(**self.best_params_, y=rows.y, seconds=seconds, verbose=self.verbose)
         try:
             with told.of(last, "training"), remarks.overheard(task):
-                self.machine_ = settled(tuning, last.fit(Z, labels))
+                self.machine_ = settled(tuning, last.fit(Z, labels, sample_weight=weight))
             self._remark(task, Z, labels)
             if self.calibrate and not (interrupted or told.ended):
-                self._calibrate(tuning)
+                self.temperature_, self.evidence_weight_ = calibrated(tuning, self.machine_)
                 told("calibration")
         except KeyboardInterrupt:
             if not hasattr(last, "status_"):
@@ -249,18 +251,22 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         told.end()
         return self
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Rows and labels after scikit-learn's checks; a table is read, once for all that follows."""
+    def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> WeightedRows:
+        """Rows that count, after scikit-learn's checks; a table is read, once for all that follows."""
         check_labels(y)
         X = frame(X)
         if hasattr(X, "iloc"):
             X, y = checked_table(self, X, reset=True), column_or_1d(y, warn=True)
             check_consistent_length(X, y)
+            if len(y) < 2:
+                raise ValueError(f"expected at least 2 rows, got n_samples={len(y)}; add rows")
         else:
             how = dict(accept_sparse="csr", dtype=None, ensure_all_finite=False, ensure_min_samples=2)
             X, y = validate_data(self, X, y, **how)
         check_classification_targets(y)
-        return planned(X, self.columns), y
+        given = WeightedRows(X, y, check_sample_weight(sample_weight, len(y)), checked_groups(groups, y))
+        rows = given.with_splits(self.cv).positive()
+        return replace(rows, X=planned(rows.X, self.columns))
 
     def _last_rows(self, tuning: Tuning, interrupted: bool) -> np.ndarray:
         """The rows to train on: all, unless there is no time for them."""
@@ -280,44 +286,12 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     def _remark(self, task: Task, Z: Any, y: np.ndarray) -> None:
         """What to know about rows and labels before trusting a score."""
         some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
-        said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.X, task.index, self.classes_)
+        said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.rows.X, task.index, self.classes_)
         index = np.searchsorted(self.classes_, y[some])
         counts = np.bincount(task.index, minlength=len(self.classes_))
         said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index, counts)
         for line in said:
             task.tell(f"Remark: {line}")
-
-    # --- probabilities ---
-
-    def _calibrate(self, tuning: Tuning) -> None:
-        """Fit the probabilities on rows that the machine had not seen, after training on about as many as it has."""
-        trained = self.machine_.shape_fit_[0]
-        most = min(LAST_ROWS, trained)
-        if np.isfinite(tuning.deadline):
-            most = min(most, trained * np.sqrt(tuning.left() / (5 * max(self.machine_.fit_seconds_, 1e-3))))
-        rows = sample_of(tuning.index, int(most), tuning.rng)
-        rows = rows[np.bincount(tuning.index[rows])[tuning.index[rows]] >= 2]
-        if tuning.left() == 0 or len(rows) < 10 or len(np.unique(tuning.index[rows])) < 2:
-            tuning.tell("Probabilities: not calibrated, because there were too few rows or too little time.")
-            return
-        pairs = len(self.classes_) * (len(self.classes_) - 1) // 2
-        tested = max(500, min(CALIBRATION_ROWS, CALIBRATION_VALUES // pairs))
-        Z, y = tuning.encoded(rows)
-        folds = max(2, min(5, int(np.unique(y, return_counts=True)[1].max())))
-        groups = None if tuning.task.groups is None else tuning.task.groups[rows]
-        cut = StratifiedKFold if groups is None else StratifiedGroupKFold
-        splits = cut(folds, shuffle=True, random_state=self.random_state).split(rows, y, groups)
-        splits = quietly(list, splits)[: max(1, -(-tested * folds // len(rows)))]
-        machine = tuning.task.machine(**self.best_params_, y=y, seconds=np.inf)
-        if isinstance(machine, LandmarkSVC):  # as many as the machine has
-            machine.set_params(n_landmarks=len(self.machine_.support_))
-        F, at, code = quietly(unseen, machine, Z, y, splits, tuning.task.end())
-        self.temperature_, self.evidence_weight_ = fitted(F[:tested], at[:tested], code)
-        scores = "scores of the pairs of classes" if code is not None else "class scores"
-        tuning.tell(
-            f"Probabilities: from the {scores}, with a temperature of {self.temperature_:.3g} fitted to "
-            f"{min(len(at), tested)} training rows, each held out in turn."
-        )
 
     # --- use ---
 

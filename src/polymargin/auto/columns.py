@@ -27,7 +27,7 @@ from ..files.dialects import (
     several_formats,
 )
 from ..fitting.parameters import nearest
-from .cells import Numbers, Words, cells_of, typed
+from .cells import Numbers, Words, cells_of, typed, unread
 
 KINDS = ("number", "category", "date", "text", "ignore")
 LEFT_OUT = "left out"
@@ -122,7 +122,10 @@ def plan(table: Any, names: list[str], wishes: Mapping[str, str] | None, most: i
     Formats that are certain in one column decide in others that can be read in two ways.
     """
     wishes = _checked(wishes or {}, names)
-    cells = [typed(c, name) for c, name in zip(cells_of(table), names, strict=True)]
+    cells = [
+        unread(c) if wishes.get(name) == "ignore" else typed(c, name)
+        for c, name in zip(cells_of(table), names, strict=True)
+    ]
     kept = [
         None if wishes.get(name) in ("category", "text", "ignore") else c for c, name in zip(cells, names, strict=True)
     ]
@@ -182,7 +185,8 @@ def _measured(name: str, kind: str, values: np.ndarray, form: Format, asked: boo
         return Column(name, LEFT_OUT, "every cell is empty")
     if not asked:
         if present.min() == present.max() and len(present) == len(values):
-            return Column(name, LEFT_OUT, "the same in all rows")
+            digits = " in the 15 digits that are read" if np.abs(present[0]) > 2**53 else ""
+            return Column(name, LEFT_OUT, f"the same in all rows{digits}")
         if kind == "number" and numbers_rows(present):
             low, high = f"{present.min():.0f}", f"{present.max():.0f}"
             return Column(name, LEFT_OUT, f"whole numbers from {low} to {high} that only number the rows")

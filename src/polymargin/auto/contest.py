@@ -32,7 +32,7 @@ NAMES = {"core-vector": "core vectors", "landmarks": "landmarks", "pairwise": "e
 
 @dataclass
 class Trial:
-    """A fit on m rows: its seconds, which held-out rows it has right, its support vectors (of the largest pair)."""
+    """A fit on m rows: its seconds, `hits` on held-out rows, its support vectors (of the largest pair)."""
 
     m: int
     seconds: float
@@ -131,15 +131,15 @@ class Contest:
     def tried(self, name: str, rows: np.ndarray, most: float = np.inf) -> Trial:
         """A fit on some rows within some seconds."""
         tuning, task = self.tuning, self.task
-        Z, y = tuning.encoded(rows)
+        data = tuning.encoded(rows)
         begin, before, task.name = time.monotonic(), task.name, name
         try:
-            model = grids.quietly(task.machine(**tuning.params, y=y, seconds=min(tuning.left() / 10, most)).fit, Z, y)
+            machine = task.machine(**tuning.params, y=data[1], seconds=min(tuning.left() / 10, most))
+            model = grids.quietly(machine.fit, *data)
         finally:
             task.name = before
         spent = time.monotonic() - begin
-        Z, y = tuning.encoded(self.held)
-        right = model.predict(Z) == y
+        right = task.rows.hits(model.predict(tuning.encoded(self.held)[0]), self.held)
         support = max(getattr(model, "core_size_path_", ())) if name == "core-vector" else len(model.support_)
         large = name == "core-vector" and model.status_ in ("large_core", "time_limit")
         return Trial(len(rows), spent, right, int(support), large, model)
@@ -164,8 +164,8 @@ def settled(tuning: Tuning, machine: Any) -> Any:
     task = tuning.task
     if machine.status_ != "time_limit" or task.spare is None:
         return machine
-    Z, y = tuning.encoded(tuning.held)
-    sampled, stopped = (float(np.mean(model.predict(Z) == y)) for model in (task.spare, machine))
+    Z = tuning.encoded(tuning.held)[0]
+    sampled, stopped = (float(task.rows.hits(m.predict(Z), tuning.held).mean()) for m in (task.spare, machine))
     limit = "the time limit" if task.end() == task.deadline else "twice the announced time"
     kept, right, other = machine, stopped, sampled
     which = "the unfinished model of all"
@@ -174,8 +174,8 @@ def settled(tuning: Tuning, machine: Any) -> Any:
         which = "the model from the trial on"
     task.tell(
         f"Training: stopped after {duration(machine.fit_seconds_)}, to finish within {limit}. AutoSVC keeps {which} "
-        f"{kept.shape_fit_[0]} rows: of {len(y)} rows that the trial did not see, it gets {right:.1%} right and the "
-        f'other model {other:.1%}. Pass machine="{task.name}" to train to the end.'
+        f"{kept.shape_fit_[0]} rows: of {len(tuning.held)} rows that the trial did not see, it gets {right:.1%} right "
+        f'and the other model {other:.1%}. Pass machine="{task.name}" to train to the end.'
     )
     return kept
 
@@ -198,5 +198,5 @@ def chosen(found: list[Prospect], seconds: float) -> Prospect:
     able = [p for p in found if np.isfinite(p.seconds)] or found
     best = max(able, key=accuracy)
     n = len(best.right)
-    alike = [p for p in able if accuracy(best) - accuracy(p) <= np.sqrt(np.count_nonzero(best.right != p.right)) / n]
+    alike = [p for p in able if accuracy(best) - accuracy(p) <= grids.root_of_changes(best.right, p.right) / n]
     return min(alike, key=lambda p: p.seconds)

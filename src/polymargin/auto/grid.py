@@ -35,14 +35,20 @@ def steadiest(results: Any) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Folds:
-    """How rows are cut into folds, `times` times; once if rows of one of the `groups` must not be separated."""
+    """How rows are cut into folds, `times` times; once if rows of one of the `groups` must not be separated.
+
+    `splits`, if there are any, are what was asked for instead.
+    """
 
     cv: int
     seed: Any
     times: int = 1
     groups: Any = None
+    splits: Any = None
 
     def of(self, Z: Any, y: np.ndarray) -> Any:
+        if self.splits:
+            return self.splits
         most = max(2, min(self.cv, int(np.unique(y, return_counts=True)[1].max())))  # rare classes miss some of them
         if self.groups is None:
             return RepeatedStratifiedKFold(n_splits=most, n_repeats=self.times, random_state=self.seed)
@@ -60,7 +66,7 @@ class Grid:
     seconds: float = np.inf
     verbose: int = 0
 
-    def search(self, machine: Any, Z: Any, y: np.ndarray) -> KernelSearchCV | None:
+    def search(self, machine: Any, Z: Any, y: np.ndarray, weight: Any = None) -> KernelSearchCV | None:
         """From the middle of the grid outward; points that were not reached have no score. None if all are such."""
         begin = time.monotonic()
         found = KernelSearchCV(
@@ -69,7 +75,7 @@ class Grid:
             time_limit=None if np.isinf(self.seconds) else max(self.seconds, 0.1),
         )  # fmt: skip
         try:
-            quietly(found.fit, Z, y)
+            quietly(found.fit, Z, y, sample_weight=weight)
         except ValueError as error:
             if "ran out of time" not in str(error):
                 raise
@@ -83,11 +89,11 @@ def repeats(n: int) -> int:
     return int(np.clip(REPEATED_ROWS // n, 1, 3))
 
 
-def quietly(fit: Callable, *data: Any) -> Any:
+def quietly(fit: Callable, *data: Any, **more: Any) -> Any:
     """Run a fit that is one step of many without its warnings: the last fit repeats those that are true of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return fit(*data)
+        return fit(*data, **more)
 
 
 def middle_first(values: np.ndarray) -> np.ndarray:
@@ -95,20 +101,20 @@ def middle_first(values: np.ndarray) -> np.ndarray:
     return values[np.argsort(np.abs(np.arange(len(values)) - len(values) // 2), kind="stable")]
 
 
-def standard_error(accuracy: float, n: int) -> float:
+def standard_error(accuracy: float, n: float) -> float:
     """The standard error of an accuracy on n rows; that of one wrong row if none was wrong."""
     return float(np.sqrt(max(accuracy * (1 - accuracy), (1 - 1 / n) / n) / n))
 
 
-def choose_scaling(found: dict[str, KernelSearchCV], n: int) -> tuple[str, str]:
-    """The scaling after searches on n rows, and the reason.
+def choose_scaling(found: dict[str, KernelSearchCV], n: int, counted: float | None = None) -> tuple[str, str]:
+    """The scaling after searches on n rows, which stand for the `counted` ones, and the reason.
 
     Scaling each column by itself is the rule; the exception has to be better by more than one standard error.
     """
     if len(found) < 2:
         return next(iter(found)), "every column by its own standard deviation"
     column, common = (found[name].best_score_ for name in ("column", "common"))
-    error = standard_error(column, n)
+    error = standard_error(column, counted or n)
     figures = f"{column:.4f} with one factor per column, {common:.4f} with one for all, on {n} rows"
     if common - column > error:
         return "common", f"one factor for all columns, by the accuracies in cross-validation: {figures}"
@@ -127,8 +133,9 @@ def climb(
 ) -> tuple[tuple[float, float], float, int]:
     """From a point of the grid to a better neighbor as long as there is one: the point, its accuracy, points tried.
 
-    `right(C, gamma)` says of every held-out row whether it is classified correctly; None if there is no time left. A
-    neighbor is better if it wins more rows than it loses by more than chance explains: the root of their number.
+    `right(C, gamma)` says of every held-out row whether it is classified correctly, by 1, or by its weight, and 0; None
+    if there is no time left. A neighbor is better if it wins more rows than it loses by more than chance explains: the
+    root of their number, or of the sum of their squared weights.
     """
     seen: dict[tuple[int, int], np.ndarray | None] = {}
 
@@ -150,10 +157,15 @@ def climb(
             if found is None:
                 moved = False
                 break
-            if found.sum() - best.sum() > np.sqrt(np.count_nonzero(found != best)):
+            if found.sum() - best.sum() > root_of_changes(found, best):
                 at, best, moved = near, found, True
     score = np.nan if best is None else float(best.mean())
     return (float(C[at[0]]), float(gamma[at[1]])), score, sum(found is not None for found in seen.values())
+
+
+def root_of_changes(one: np.ndarray, other: np.ndarray) -> float:
+    """What chance makes of the difference of two sums of rows that are right, or of their weights."""
+    return float(np.sqrt(np.sum((one.astype(float) - other) ** 2)))
 
 
 def sample_of(index: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:

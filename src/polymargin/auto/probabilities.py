@@ -87,12 +87,15 @@ def evidence(f: np.ndarray, code: np.ndarray) -> np.ndarray:
 
 
 def unseen(
-    machine: Any, Z: Any, y: np.ndarray, splits: Iterable, deadline: float = np.inf
+    machine: Any, data: tuple[Any, np.ndarray, np.ndarray], splits: Iterable, deadline: float = np.inf
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Values of rows that a copy of the machine was not trained on, the numbers of their classes, and the pairs' code.
+    """Values of rows that a copy of the machine was not trained on, which rows these are, and the pairs' code.
+
+    The data are rows, labels and weights; every training part has all classes.
 
     The values are in units of the copy's margins. After the deadline no further copy is trained.
     """
+    Z, y, weight = data
     values: list[np.ndarray] = []
     at: list[np.ndarray] = []
     model: Any = None
@@ -101,20 +104,22 @@ def unseen(
         if values and left <= 0:
             break
         limit = None if np.isinf(left) else max(left, 0.1)
-        model = clone(machine).set_params(time_limit=limit).fit(Z[train], y[train])
+        model = clone(machine).set_params(time_limit=limit).fit(Z[train], y[train], sample_weight=weight[train])
         values.append(decided(model, Z[test])[0] / margins(model))
-        at.append(np.searchsorted(model.classes_, y[test]))
+        at.append(test)
     code = decision_of(model).code if by_pairs(model) else None
     return np.vstack(values), np.concatenate(at), code
 
 
-def fitted(F: np.ndarray, at: np.ndarray, code: np.ndarray | None) -> tuple[float, float]:
+def fitted(F: np.ndarray, at: np.ndarray, code: np.ndarray | None, weight: Any = None) -> tuple[float, float]:
     """t and w under which the classes `at` are most likely given the values F.
 
-    One of n + 2 labels is assumed wrong, as in Platt's method: n correct rows do not prove certainty.
+    One of n + 2 labels is assumed wrong, as in Platt's method: n correct rows do not prove certainty. Rows count as
+    often as their weights say; weights that sum to less than the rows are shares.
     """
     T = F.shape[1] if code is None else len(code)
-    wrong = 1 / (len(at) + 2)
+    weight = np.ones(len(at)) if weight is None else weight
+    wrong = 1 / (max(weight.sum(), len(at)) + 2)
     target = np.full((len(at), T), wrong / (T - 1))
     target[np.arange(len(at)), at] = 1 - wrong
     all_pairs = None if code is None else evidence(F, code)
@@ -122,7 +127,7 @@ def fitted(F: np.ndarray, at: np.ndarray, code: np.ndarray | None) -> tuple[floa
     def loss(v: np.ndarray) -> float:
         t = np.exp(v[0])
         S = F / t if code is None else closest(F, code, t) + np.exp(v[1]) * all_pairs
-        return -float(np.mean(np.sum(target * log_softmax(S, axis=1), axis=1)))
+        return -float(np.average(np.sum(target * log_softmax(S, axis=1), axis=1), weights=weight))
 
     k = 1 if code is None else 2
     how: Any = dict(xatol=0.02, fatol=1e-6, maxfev=50 * k)

@@ -16,12 +16,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..files.records import NAMES, stored
-from ..fitting.checks import canonical
+from ..fitting.checks import canonical, check_sample_weight
 from ..fitting.parameters import NONE, Kind, Name, Number, check_parameters
 from ..fitting.state import whole
 from .cells import frame, is_table
 from .columns import LEFT_OUT, Column, ReadTable, plan, read
 from .features import flag_names, flags, number_names, numbers
+from .grid import take
 from .record import ENCODER, check_encoder
 
 COLUMNS = (NONE, Kind("a dict from names of columns to kinds", (dict,)))
@@ -88,7 +89,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.columns = columns
 
     @whole
-    def fit(self, X: Any, y: Any = None) -> ColumnEncoder:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ColumnEncoder:
         """Learn what the columns are, scales and words.
 
         Parameters
@@ -96,6 +97,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         X : data frame, array-like or sparse matrix of shape (n_samples, n_features)
             Rows; None and NaN are empty cells.
         y : ignored
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            How often rows count in medians, means and scales; those with 0 are left out.
 
         Returns
         -------
@@ -103,6 +106,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """
         check_parameters(self, CONSTRAINTS)
         X = _checked(self, X, reset=True)
+        weight = check_sample_weight(sample_weight, len(X) if isinstance(X, ReadTable) else X.shape[0])
+        if not weight.all():
+            X, weight = take(X, np.flatnonzero(weight)), weight[weight > 0]
         X = planned(X, self.columns, self.max_categories)
         self._keep_plan(X)
         if sp.issparse(X):
@@ -115,10 +121,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.gaps_ = np.flatnonzero(empty.any(axis=0))
         self.median_ = np.zeros(values.shape[1])
         for k in np.flatnonzero(~empty.all(axis=0)):
-            self.median_[k] = np.median(values[~empty[:, k], k])
+            self.median_[k] = median(values[~empty[:, k], k], weight[~empty[:, k]])
         values = np.where(empty, self.median_, values)
-        self.mean_ = values.mean(axis=0)
-        self.scale_ = self._scale(np.mean((values - self.mean_) ** 2, axis=0))
+        self.mean_ = np.average(values, axis=0, weights=weight)
+        self.scale_ = self._scale(np.average((values - self.mean_) ** 2, axis=0, weights=weight))
         return self
 
     def _keep_plan(self, X: Any) -> None:
@@ -249,6 +255,16 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
+def median(values: np.ndarray, weight: np.ndarray) -> float:
+    """The middle one of numbers, or the mean of the two in the middle, if each is there as often as its weight says."""
+    if np.ptp(weight) == 0:
+        return float(np.median(values))
+    order = np.argsort(values)
+    below = np.cumsum(weight[order])
+    middle = values[order][np.searchsorted(below, below[-1] / 2, side="left")]
+    return float((middle + values[order][np.searchsorted(below, below[-1] / 2, side="right")]) / 2)
+
+
 def planned(X: Any, wishes: Any = None, most: int = 50) -> Any:
     """A table with the plan for its columns, read; a matrix as it is."""
     if isinstance(X, ReadTable):
@@ -277,6 +293,8 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X after scikit-learn's checks of the number and the names of its columns; a table of pandas stays what it is."""
     X = frame(X)
     if hasattr(X, "iloc"):
+        if X.ndim == 1:
+            raise ValueError("Expected 2D array, got 1D array instead: a single column; pass X.to_frame()")
         if min(X.shape) < 1:
             raise ValueError(f"expected X to have rows and columns, got shape {X.shape}; is the table empty?")
         twice = X.columns[X.columns.duplicated()]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..core_vectors.classifier import CoreVectorSVC
 from ..fitting.progress import say
 from ..joint import JointSVC
 from ..landmarks import LandmarkSVC
 from ..reductions import OneVsRestSVC, PairwiseSVC
+from .rows import WeightedRows
 
 MANY_CLASSES = 100  # above this, one-versus-one has too many pairs to be worth its small gain
 PATIENCE = 600.0  # seconds that training may take without a time limit
@@ -32,9 +32,7 @@ def machine_named(name: str, **parameters: Any) -> Any:
 
 @dataclass
 class Task:
-    """Rows with labels y, whose numbers are `index` among `classes`; `asked` has the parameters of AutoSVC.
-
-    Rows of one of the `groups`, if there are any, are never on both sides of a split.
+    """Rows whose labels have the numbers `index` among `classes`; `asked` has the parameters of AutoSVC.
 
     `choices` are sentences, one for every choice; `rng` draws samples; `began` and `deadline` are times of
     `time.monotonic`; `announced`, `training` and `calibration` are seconds that everything, the last fit and what
@@ -42,12 +40,10 @@ class Task:
     """
 
     asked: Any
-    X: Any
-    y: np.ndarray
+    rows: WeightedRows
     index: np.ndarray
     classes: np.ndarray
     deadline: float
-    groups: Any = None
     name: str = ""
     choices: list[str] = field(default_factory=list)
     announced: float | None = None
@@ -89,7 +85,7 @@ class Task:
         say(f"AutoSVC: {line}", self.asked.verbose)
 
     def choose_machine(self) -> str:
-        n, T = len(self.y), len(self.classes)
+        n, T = len(self.index), len(self.classes)
         if self.asked.machine != "auto":
             self.tell(f"Machine: {self.asked.machine}, as asked.")
             return self.asked.machine
@@ -122,13 +118,3 @@ class Task:
         if self.name == "landmarks":
             run["random_state"] = asked.random_state
         return machine_named(self.name, C=C, gamma=gamma, kernel=asked.kernel, **run)
-
-
-def checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:
-    if groups is None:
-        return None
-    found = np.unique(column_or_1d(groups), return_inverse=True)[1]
-    check_consistent_length(found, y)
-    if found.max() < 1:
-        raise ValueError("expected groups to hold at least 2 different values, got 1; leave them out")
-    return found

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.model_selection import StratifiedGroupKFold
 
 from ..fitting.progress import LONG, duration, say
 from ..kernels import HAS_GAMMA
@@ -30,12 +29,12 @@ class Tuning:
     """The choices so far for a task: `encoder`, `params`, `score`."""
 
     def __init__(self, task: Task) -> None:
-        self.task, self.X, self.y, self.index, asked = task, task.X, task.y, task.index, task.asked
+        self.task, self.X, self.y, self.index, asked = task, task.rows.X, task.rows.y, task.index, task.asked
         self.cv, self.seed, self.verbose, self.rng, self.tell = (
             asked.cv, asked.random_state, asked.verbose, task.rng, task.tell,
         )  # fmt: skip
         self.sample = sample_of(self.index, TUNING_ROWS, self.rng)
-        self.encoder = ColumnEncoder("column" if asked.scaling == "auto" else asked.scaling).fit(self.X)
+        self.encoder = self.scaled_by("column" if asked.scaling == "auto" else asked.scaling)
         d = max(self.encoder.transform(take(self.X, [0])).shape[1], 1)
         self.asked = C, gamma = asked.C, asked.gamma
         self.params: dict[str, Any] = {
@@ -43,7 +42,7 @@ class Tuning:
             "gamma": 1.0 / d if gamma in ("auto", "scale") else float(gamma),
         }
         self.score: float | None = None
-        self.cuts = 1  # how often the rows were cut into folds for it
+        self.cuts, self.folds = 1, 0  # how often the rows were cut into folds for it, and into how many
         self.pace: tuple[int, float] | None = None  # (rows, seconds) of a fit
         self.power = 2.0  # of the rows in its time
         self.held = self.sample[:0]  # rows that no trial of a machine has seen
@@ -74,7 +73,7 @@ class Tuning:
         rows = self.neighbors(first, found)
         times = f"{self.cuts} x " if self.cuts > 1 else ""
         how = "the best of the grid" if max(map(len, self.grid())) > 1 else "as asked"
-        self.tell(f"{self.point()}: {how}, accuracy {self.score:.4f} in {times}{self.cv} folds of {len(rows)} rows.")
+        self.tell(f"{self.point()}: {how}, accuracy {self.score:.4f} in {times}{self.folds} folds of {len(rows)} rows.")
         if len(rows) == len(self.sample) < len(self.index) and max(map(len, self.grid())) > 1:
             self.climb()
 
@@ -110,13 +109,17 @@ class Tuning:
             some = some[np.sort(self.rng.permutation(len(some))[:most])]
         return some[np.bincount(self.index[some])[self.index[some]] >= 2]
 
-    def encoded(self, rows: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self.encoder.transform(take(self.X, rows)), self.y[rows]
+    def scaled_by(self, scaling: str) -> ColumnEncoder:
+        return ColumnEncoder(scaling).fit(self.X, sample_weight=self.task.rows.weight)
+
+    def encoded(self, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+        """What a machine is fitted to: numbers, labels and weights."""
+        return self.encoder.transform(take(self.X, rows)), self.y[rows], self.task.rows.weight[rows]
 
     def fit(self, rows: np.ndarray, params: dict) -> Any:
-        Z, y = self.encoded(rows)
+        data = self.encoded(rows)
         begin = time.monotonic()
-        model = grids.quietly(self.task.machine(**params, y=y, seconds=self.left() / 3).fit, Z, y)
+        model = grids.quietly(self.task.machine(**params, y=data[1], seconds=self.left() / 3).fit, *data)
         self.pace = len(rows), time.monotonic() - begin
         return model
 
@@ -132,24 +135,23 @@ class Tuning:
         self, rows: np.ndarray, C: np.ndarray, gamma: np.ndarray, seconds: float, seed: Any, times: int = 1
     ) -> Any:
         """Cross-validation, or None if the time was too short for one point."""
-        Z, y = self.encoded(rows)
-        machine = self.task.machine(1.0, 1.0, y=y, seconds=np.inf)
+        data = self.encoded(rows)
+        machine = self.task.machine(1.0, 1.0, y=data[1], seconds=np.inf)
         if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
             machine = exact_like(machine, "squared_hinge")
-        groups = None if self.task.groups is None else self.task.groups[rows]
-        folds = grids.Folds(self.cv, seed, times, groups)
-        return grids.Grid(C, gamma, folds, seconds, self.verbose).search(exact_like(machine), Z, y)
+        folds = self.task.rows.folds(rows, self.cv, seed, times)
+        return grids.Grid(C, gamma, folds, seconds, self.verbose).search(exact_like(machine), *data)
 
     def keep(self, found: Any) -> None:
         self.params = grids.steadiest(found.cv_results_)
-        self.score = float(found.best_score_)
+        self.score, self.folds = float(found.best_score_), found.n_splits_
 
     def scaled(self, rows: np.ndarray) -> Any:
         """The scaling, with the whole grid for each of the two."""
         tried, begin, why = {}, time.monotonic(), ""
         asked = self.task.asked.scaling
         for scaling in ("column", "common") if asked == "auto" else (asked,):
-            self.encoder = ColumnEncoder(scaling).fit(self.X)
+            self.encoder = self.scaled_by(scaling)
             found = self.search(rows, *self.grid(), self.left() / 3, self.seed)
             if found is not None:
                 tried[scaling] = found, self.encoder
@@ -161,14 +163,16 @@ class Tuning:
             if time.monotonic() - begin > 0.25 * (self.deadline - begin):
                 break
         if not tried:
-            self.encoder = ColumnEncoder("column" if asked == "auto" else asked).fit(self.X)
+            self.encoder = self.scaled_by("column" if asked == "auto" else asked)
             return None
-        scaling, reason = grids.choose_scaling({name: found for name, (found, _) in tried.items()}, len(rows))
+        scaling, reason = grids.choose_scaling(
+            {name: found for name, (found, _) in tried.items()}, len(rows), self.task.rows.counted(rows)
+        )
         found, self.encoder = tried[scaling]
         self.tell(f"Scaling: {f'{asked}, as asked' if asked != 'auto' else why or reason}.")
         self.keep(found)
         times = grids.repeats(len(rows)) if len(rows) > 0.9 * len(self.sample) else 1  # else more rows will follow
-        times = 1 if self.task.groups is not None else times
+        times = times if self.task.rows.groups is None and self.task.rows.splits is None else 1
         if times > 1 and max(map(len, self.grid())) > 1:
             again = self.search(
                 rows, *self.grid(), self.left() / 3, None if self.seed is None else self.seed + 1, times - 1
@@ -205,12 +209,8 @@ class Tuning:
     def climb(self) -> None:
         """Try neighbors on a fifth of many rows, trained on the others: with more rows a larger gamma is better."""
         rows = sample_of(self.index, int(min(LAST_ROWS, self.rows_within(self.left() / 15))), self.rng)
-        held = self.rng.permutation(len(rows)) < len(rows) // 5
-        if self.task.groups is not None:
-            cut = StratifiedGroupKFold(5, shuffle=True, random_state=self.seed)
-            test_rows = next(cut.split(rows, self.y[rows], self.task.groups[rows]))[1]
-            held = np.isin(np.arange(len(rows)), test_rows)
-        train, test = self.encoded(rows[~held]), self.encoded(rows[held])
+        held = self.task.rows.held_out(rows, self.seed, self.rng)
+        train, test = self.encoded(rows[~held]), self.encoded(rows[held])[0]
         end = time.monotonic() + self.left() / 3
 
         def right(C: float, gamma: float) -> np.ndarray | None:
@@ -222,7 +222,7 @@ class Tuning:
                 return None
             machine = exact_like(self.task.machine(C, gamma, y=train[1], seconds=end - begin))
             model = grids.quietly(machine.fit, *train)
-            found = model.predict(test[0]) == test[1]
+            found = self.task.rows.hits(model.predict(test), rows[held])
             spent = time.monotonic() - begin
             if not slowest:
                 self.announce(f"tuning on {len(rows)} rows", NEIGHBORS_TRIED * spent)

@@ -23,6 +23,7 @@ __all__ = ["LabeledRows", "ReadError", "read"]
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "<NA>", "NaT")
 ERRORS = ("#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets: empty as well
+EMPTY = frozenset((*MISSING, *ERRORS))
 NUMBERS = 0.9  # a column with at least this share of numbers or dates is meant to hold nothing else
 DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?\s*"
 # A compressed file may decompress to this many bytes, or to this many times its size if that is more.
@@ -128,10 +129,11 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
         raise ReadError(f"{path}: expected rows below the header line, got none")
     as_written = dict.fromkeys(padded.union(text).intersection(names), str)
     frame = pd.read_csv(
-        path, sep=separator, encoding=encoding, na_values=[*MISSING, *ERRORS], keep_default_na=False, low_memory=False,
+        path, sep=separator, encoding=encoding, na_values=list(EMPTY), keep_default_na=False, low_memory=False,
         skip_blank_lines=True, skiprows=above, names=names, header=0, index_col=False, dtype=as_written,
         usecols=range(len(names)),
     )  # fmt: skip
+    frame = frame.apply(_without_blanks)
     lines = np.asarray(numbers) if len(numbers) == len(frame) else None
     frame, lines = _without_empty_rows(path, frame, lines, target)
     if not names[0]:
@@ -146,6 +148,17 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
             commas += [name] * pd.api.types.is_numeric_dtype(frame[name])
     frame.attrs["remarks"] = dict.fromkeys(commas, "decimal comma")
     return _split(path, frame, target, lines)
+
+
+def _without_blanks(column: Any) -> Any:
+    """A column of text in which cells count as empty whatever blanks are around what says so, or in their place."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    codes, known = pd.factorize(column)
+    empty = np.array([isinstance(v, str) and v.strip() in EMPTY for v in known] + [False])
+    return column.mask(empty[codes]) if empty.any() else column
 
 
 def _without_empty_rows(path: Path, frame: Any, lines: Any, target: str | None) -> tuple[Any, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import platform
 import re
 import time
+import warnings
 from importlib.metadata import version
 from typing import Any
 
@@ -70,7 +72,7 @@ def kinds_of_columns(used: list[str]) -> str:
     """For example: 3 of numbers, 1 of dates, 2 left out."""
     said = {"number": "of numbers", "category": "of categories", "date": "of dates", "text": "of text"}
     counts = ((used.count(kind), said.get(kind, kind)) for kind in (*said, "left out"))
-    return ", ".join(f"{n} {words}" for n, words in counts if n)
+    return ", ".join(f"{n:,} {words}" for n, words in counts if n)
 
 
 def empty_cells(X: Any) -> int:
@@ -175,7 +177,9 @@ def embedding_facts(Z: Any, y: np.ndarray, predicted: np.ndarray, classes: np.nd
     points = Z[rows].toarray() if sp.issparse(Z) else Z[rows]
     if len(np.unique(index[~held_out])) < 2 or (~held_out).sum() < 5:
         return {"points": [], "why": "too few rows for a picture"}
-    isomap = SupervisedIsomap(n_components=2).fit(points[~held_out], index[~held_out])
+    with warnings.catch_warnings():  # of one or two rows per class: they are known to be classes
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        isomap = SupervisedIsomap(n_components=2).fit(points[~held_out], index[~held_out])
     plane = np.empty((len(rows), 2))
     plane[~held_out], plane[held_out] = isomap.embedding_, isomap.transform(points[held_out])
     low, high = plane.min(axis=0), plane.max(axis=0)
@@ -244,7 +248,9 @@ def hardest_rows(P: np.ndarray, y: np.ndarray, predicted: np.ndarray, classes: n
 def _short(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return "" if value != value else f"{value:.4g}"
-    text = "" if value is None else str(value)
+    if isinstance(value, datetime.datetime):  # NaT is one too
+        return "" if value != value else str(value.replace(tzinfo=None)).removesuffix(" 00:00:00")
+    text = "" if value is None or str(value) == "<NA>" else str(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 

@@ -1,0 +1,101 @@
+"""The rows that AutoSVC is fitted to, and how they are split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from ..fitting.parameters import Kind
+from .grid import Folds, quietly, take
+
+
+class Splits(Kind):
+    """Lists of splits, and what makes them."""
+
+    def accepts(self, value: Any) -> bool:
+        return super().accepts(value) or (hasattr(value, "split") and not isinstance(value, str))
+
+
+@dataclass(frozen=True)
+class WeightedRows:
+    """X with labels y; a row counts as often as its weight says.
+
+    Rows of one of the `groups`, if there are any, are never on both sides of a split; `splits` are those that were
+    asked for, if any were.
+    """
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray
+    groups: np.ndarray | None = None
+    splits: list[tuple[np.ndarray, np.ndarray]] | None = None
+
+    def with_splits(self, cv: Any) -> WeightedRows:
+        """With those of a splitter or a list; folds by number are made for every sample anew."""
+        if isinstance(cv, Integral):
+            return self
+        rows = np.arange(len(self.y))
+        found = check_cv(cv).split(np.zeros(len(rows)), self.y, self.groups)
+        asked = replace(self, splits=[(rows[train], rows[test]) for train, test in found])
+        if not asked.splits_of(np.flatnonzero(self.weight)):
+            raise ValueError("expected cv to give training sets of at least 2 classes and rows to test, got none")
+        return asked
+
+    def positive(self) -> WeightedRows:
+        """Those that count at all."""
+        rows = np.flatnonzero(self.weight)
+        return self if len(rows) == len(self.y) else self.some(rows)
+
+    def some(self, rows: np.ndarray) -> WeightedRows:
+        groups = None if self.groups is None else self.groups[rows]
+        return WeightedRows(take(self.X, rows), self.y[rows], self.weight[rows], groups, self.splits_of(rows))
+
+    def splits_of(self, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
+        """What `splits` are for some rows; those that leave nothing to learn or to test are left out."""
+        if self.splits is None:
+            return None
+        at, y = np.full(len(self.y), -1), self.y[rows]
+        at[rows] = np.arange(len(rows))
+        both = [(at[train], at[test]) for train, test in self.splits]
+        both = [(train[train >= 0], test[test >= 0]) for train, test in both]
+        return [(train, test) for train, test in both if len(test) and len(np.unique(y[train])) > 1]
+
+    def folds(self, rows: np.ndarray, cv: Any, seed: Any, times: int = 1) -> Folds:
+        """How some rows are split, `times` times if nothing was asked for."""
+        groups = None if self.groups is None else self.groups[rows]
+        return Folds(int(cv) if isinstance(cv, Integral) else 5, seed, times, groups, self.splits_of(rows))
+
+    def held_out(self, rows: np.ndarray, seed: Any, rng: np.random.Generator) -> np.ndarray:
+        """About a fifth of some rows, as an array of bool."""
+        if splits := self.splits_of(rows):
+            return np.isin(np.arange(len(rows)), splits[0][1])
+        held = rng.permutation(len(rows)) < len(rows) // 5
+        if self.groups is None:
+            return held
+        cut = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
+        test = next(quietly(cut.split, rows, self.y[rows], self.groups[rows]))[1]
+        return np.isin(np.arange(len(rows)), test)
+
+    def hits(self, predicted: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Which rows are predicted correctly: 0 or their weights, whose mean is 1, so that this mean is an accuracy."""
+        weight = self.weight[rows]
+        return (predicted == self.y[rows]) * (weight / weight.mean())
+
+    def counted(self, rows: np.ndarray) -> float:
+        """How many rows some rows stand for; weights that sum to less are shares."""
+        return max(float(self.weight[rows].sum()), float(len(rows)))
+
+
+def checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:
+    if groups is None:
+        return None
+    found = np.unique(column_or_1d(groups), return_inverse=True)[1]
+    check_consistent_length(found, y)
+    if found.max() < 1:
+        raise ValueError("expected groups to hold at least 2 different values, got 1; leave them out")
+    return found

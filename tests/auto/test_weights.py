@@ -1,0 +1,144 @@
+"""Weights of rows and splits in AutoSVC: a weight of 2 is a repeated row, and splits are those that were asked for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, TimeSeriesSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from polymargin import AutoSVC, load_model, save_model
+from polymargin.auto.grid import climb
+from polymargin.auto.probabilities import fitted
+from polymargin.auto.tables import ColumnEncoder, median
+
+
+@pytest.fixture
+def blobs(rng):
+    """Three overlapping classes and whole weights, some of them zero."""
+    y = np.arange(90) % 3
+    return rng.normal(size=(90, 4)) + y[:, None], y, rng.integers(0, 4, 90)
+
+
+def by_thirds(weight):
+    """Splits of the rows, and of the rows that are repeated as often as their weights say."""
+    third = np.arange(len(weight)) // (len(weight) // 3)
+    return [list(LeaveOneGroupOut().split(g, groups=g)) for g in (third, third.repeat(weight))]
+
+
+@pytest.mark.parametrize("table", [False, True])
+@pytest.mark.parametrize("machine", ["pairwise", "crammer-singer"])
+def test_weights_are_repeated_rows(blobs, machine, table):
+    X, y, weight = blobs
+    if table:
+        X = pd.DataFrame(X, columns=list("abcd")).assign(color=np.where(X[:, 0] > 0, "red", "blue"))
+        X.loc[::7, "a"] = np.nan
+    rows = np.arange(90).repeat(weight)
+    repeated = X.iloc[rows].reset_index(drop=True) if table else X[rows]
+    of_rows, of_repeated = by_thirds(weight)
+    model = AutoSVC(machine, cv=of_rows, C=10.0).fit(X, y, sample_weight=weight)
+    other = AutoSVC(machine, cv=of_repeated, C=10.0).fit(repeated, y[rows])
+    assert model.best_params_ == other.best_params_
+    assert model.cv_score_ == pytest.approx(other.cv_score_, abs=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), other.decision_function(X), atol=1e-6)
+
+
+def test_rows_without_weight_are_not_looked_at(blobs):
+    """Not even their words, and the folds are those of the others."""
+    X, y, weight = blobs
+    table = pd.DataFrame(X).add_prefix("x").assign(word=np.where(weight > 0, np.where(y > 0, "b", "a"), "z"))
+    kept = weight > 0
+    model, other = AutoSVC(C=1.0), AutoSVC(C=1.0)
+    model.fit(table, y, sample_weight=kept.astype(float))
+    other.fit(table[kept].reset_index(drop=True), y[kept])
+    assert model.explain_choices_ == other.explain_choices_
+    assert "word = z" not in model.feature_names_out_
+    np.testing.assert_array_equal(model.decision_function(table), other.decision_function(table))
+
+
+def test_weights_move_the_decision(rng):
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 2)) + y[:, None]
+    plain = AutoSVC().fit(X, y)
+    heavy = AutoSVC().fit(X, y, sample_weight=np.where(y == 1, 20.0, 1.0))
+    assert np.mean(heavy.predict(X)) > np.mean(plain.predict(X)) + 0.1
+    assert heavy.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0])
+def test_weights_that_are_shares_do_not_flatten_probabilities(size):
+    F = np.array([[2.0, 0.0], [0.0, 2.0]] * 50)
+    t, _ = fitted(F, np.arange(100) % 2, None, np.full(100, size))
+    assert t == pytest.approx(fitted(F, np.arange(100) % 2, None)[0], rel=1e-6)
+
+
+def test_chance_counts_squared_weights():
+    """Two rows of weight 1 won for one of weight 3 lost; then a row of weight 9 won, for which nothing is lost."""
+    before, after = np.array([0.0, 0.0, 3.0] * 10), np.array([1.0, 1.0, 0.0] * 10)
+    C = np.array([1.0, 2.0])
+    assert climb(lambda c, g: after if c == 2.0 else before, C, C[:1], (1.0, 1.0))[0] == (1.0, 1.0)
+    assert climb(lambda c, g: before + 9.0 * (c == 2.0), C, C[:1], (1.0, 1.0))[0] == (2.0, 1.0)
+
+
+def test_medians_of_repeated_numbers(rng):
+    for n in range(1, 12):
+        values, weight = rng.normal(size=n).round(1), rng.integers(1, 4, n)
+        assert median(values, weight) == pytest.approx(np.median(values.repeat(weight)))
+
+
+def test_an_encoder_takes_weights(rng):
+    X, weight = rng.normal(size=(30, 3)), rng.integers(0, 3, 30)
+    X[rng.random((30, 3)) < 0.2] = np.nan
+    found, expected = ColumnEncoder().fit(X, sample_weight=weight), ColumnEncoder().fit(X.repeat(weight, axis=0))
+    for name in ("median_", "mean_", "scale_"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("weight", [-np.ones(90), np.ones(3), np.zeros(90), "heavy"])
+def test_weights_that_are_none(blobs, weight):
+    with pytest.raises(ValueError, match=r"sample_weight|convert string"):
+        AutoSVC().fit(*blobs[:2], sample_weight=weight)
+
+
+def test_weights_are_routed(blobs):
+    """As scikit-learn does it: through a pipeline and a cross-validation, if they are asked for."""
+    X, y, weight = blobs
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(AutoSVC(C=1.0, gamma=0.1).set_fit_request(sample_weight=True, groups=True))
+        model[-1].set_score_request(sample_weight=True)
+        given = {"sample_weight": weight + 1.0, "groups": np.arange(90) // 5}
+        assert cross_val_score(model, X, y, cv=2, params=given).shape == (2,)
+
+
+# --- splits ---
+
+
+@pytest.mark.parametrize("cv", [TimeSeriesSplit(3), GroupKFold(3), [(np.arange(60), np.arange(60, 90))]])
+def test_splits_are_those_that_were_asked_for(blobs, cv, tmp_path):
+    X, y, _ = blobs
+    groups = np.arange(90) // 10
+    model = AutoSVC(cv=cv).fit(X, y, groups=groups if isinstance(cv, GroupKFold) else None)
+    n = 1 if isinstance(cv, list) else 3
+    assert any(f"in {n} folds of 90 rows" in line for line in model.explain_choices_)
+    assert model.score(X, y) > 0.5
+    if isinstance(cv, list):
+        save_model(model, tmp_path / "m.pm")
+        np.testing.assert_array_equal(load_model(tmp_path / "m.pm").predict(X), model.predict(X))
+
+
+def test_splits_without_two_classes_are_refused(blobs):
+    X, y, _ = blobs
+    with pytest.raises(ValueError, match="expected cv to give training sets of at least 2 classes"):
+        AutoSVC(cv=[(np.flatnonzero(y == 0), np.flatnonzero(y > 0))]).fit(X, y)
+    for cv in ("5", 1, 2.5):
+        with pytest.raises(ValueError, match="expected cv to be an integer >= 2, or a splitter"):
+            AutoSVC(cv=cv).fit(X, y)
+
+
+def test_a_class_that_is_one_group(blobs):
+    """It is in no training part or in no test part; what is said of the other splits is true of all classes."""
+    X, y, _ = blobs
+    groups = np.where(y == 2, 99, np.arange(90) // 9)
+    model = AutoSVC().fit(X, y, groups=groups)
+    assert model.predict_proba(X).shape == (90, 3) and "not calibrated" not in " ".join(model.explain_choices_)
