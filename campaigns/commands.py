@@ -68,7 +68,7 @@ class Commands:
             return pick(rng, ["y", "y", "tree"])
         if option == "--costs" and rng.random() < 0.7:
             return "costs.csv"
-        words = [*WORDS, *self.tables, *(cell.replace("\0", "") for cell in CELLS if len(cell) < 500)]
+        words = [*WORDS, *self.tables, *(cell.replace("\0", "") for cell in CELLS)]
         return str(pick(rng, words))
 
     def words(self, rng) -> list[str]:

@@ -11,6 +11,7 @@ polymargin[fuzz]`), half of the time of model files and tables goes to changes b
 import argparse
 import faulthandler
 import json
+import mmap
 import os
 import resource
 import signal
@@ -30,6 +31,7 @@ from .files import Models, Tables, Trial
 
 ROOM = 1 << 30  # bytes of address space beside what the libraries take
 GROWTH = 1 << 27  # bytes that a file of some kilobytes may take
+OFTEN = 16  # executions between two looks at the memory, which take longer than some of them
 SECONDS = 20  # of processor time for one execution, of which a sound one needs some milliseconds
 KINDS = {"models": Models, "tables": Tables, "calls": Calls, "commands": Commands}
 GUIDED = ("models", "tables")
@@ -44,9 +46,18 @@ def too_long(*_):
 
 
 class Watch:
-    """Ends this process, with a traceback, where the alarm finds compiled code that does not return."""
+    """Ends this process, with a traceback, where the alarm finds compiled code that does not return; sees memory."""
 
-    armed = -np.inf
+    armed, peak, executions = -np.inf, 0, 0
+
+    @classmethod
+    def grown(cls) -> int:
+        """Bytes by which the peak has grown since the last look; 0 if it is not time for one."""
+        cls.executions += 1
+        if cls.executions % OFTEN:
+            return 0
+        before, cls.peak = cls.peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return cls.peak - before
 
     @classmethod
     def arm(cls) -> None:
@@ -62,11 +73,11 @@ def bound() -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
     signal.signal(signal.SIGPROF, too_long)
+    Watch.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def tried(trial: Trial) -> str | None:
     """What is wrong with one execution."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     Watch.arm()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
@@ -77,9 +88,8 @@ def tried(trial: Trial) -> str | None:
         found = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - peak
-    if found is None and grown > GROWTH:
-        return f"{grown >> 20} MB of memory for {len(trial.content)} bytes"
+    if (grown := Watch.grown()) > GROWTH and found is None:
+        return f"{grown >> 20} MB of memory, for this one or one of the {OFTEN - 1} before"
     return found
 
 
@@ -89,7 +99,8 @@ def scratch_folder() -> tempfile.TemporaryDirectory:
 
 
 def work(kind: str, folder: Path, given: argparse.Namespace) -> None:
-    """Print {"at": k} before the k-th execution, {"at": k, "found": ...} if it fails, and DONE at the end."""
+    """Count every execution before it begins, print {"at": k, "found": ...} if it fails, and DONE at the end."""
+    counter = mmap.mmap(given.counter, 8)
     with scratch_folder() as scratch:
         drawn = KINDS[kind](folder, Path(scratch))
         drawn.warm()
@@ -99,7 +110,7 @@ def work(kind: str, folder: Path, given: argparse.Namespace) -> None:
             if time.monotonic() > end:
                 break
             trial = drawn.draw(np.random.default_rng([given.seed, k]), k)
-            print(json.dumps({"at": k}), flush=True)
+            counter[:] = (k + 1).to_bytes(8, "little")
             if found := tried(trial):
                 print(json.dumps({"at": k, "name": trial.name, "found": found}), flush=True)
                 if given.keep:
@@ -112,25 +123,29 @@ def run(kind: str, folder: Path, given: argparse.Namespace) -> tuple[int, list[d
     """How many executions there were, and all findings; a worker that dies is one, and another continues after it."""
     found: list[dict] = []
     first, last, end = given.first, given.first + given.number, time.monotonic() + given.seconds
-    while first < last and time.monotonic() < end:
-        options = {"worker": kind, "folder": folder, "seed": given.seed, "first": first, "number": last - first}
-        options |= {"seconds": end - time.monotonic()} | ({"keep": given.keep} if given.keep else {})
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        command = [sys.executable, "-m", "campaigns.fuzz", *words]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as worker:
-            done = False
-            for line in worker.stdout or ():
-                done = line == "DONE\n"
-                if not done:
-                    said = json.loads(line)
-                    first = said["at"] + 1
-                    if "found" in said:
-                        found.append(said)
+    with tempfile.TemporaryFile() as file:
+        file.write(first.to_bytes(8, "little"))
+        file.flush()
+        counter = mmap.mmap(file.fileno(), 8)
+        while first < last and time.monotonic() < end:
+            options = {"worker": kind, "folder": folder, "seed": given.seed, "first": first, "number": last - first}
+            options |= {"seconds": end - time.monotonic(), "counter": file.fileno()}
+            options |= {"keep": given.keep} if given.keep else {}
+            words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+            command = [sys.executable, "-m", "campaigns.fuzz", *words]
+            home, shared = Path(__file__).parents[1], [file.fileno()]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=home, pass_fds=shared) as worker:
+                done = False
+                for line in worker.stdout or ():
+                    done = line == "DONE\n"
+                    if not done:
+                        found.append(json.loads(line))
                         print(kind, line.strip(), flush=True)
-        if done:
-            break
-        found.append({"at": first - 1, "found": f"the process ended with {worker.returncode}"})
-        print(kind, json.dumps(found[-1]), flush=True)
+            first = int.from_bytes(counter[:], "little")
+            if done:
+                break
+            found.append({"at": first - 1, "found": f"the process ended with {worker.returncode}"})
+            print(kind, json.dumps(found[-1]), flush=True)
     return first - given.first, found
 
 
@@ -145,6 +160,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--plain", action="store_true", help="without the guidance of coverage")
     parser.add_argument("--worker", choices=KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--counter", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

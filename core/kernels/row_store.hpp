@@ -39,12 +39,12 @@ class RowStore {
            Team& team)
       : K_(K), rows_(rows), all_(all), memory_(memory), team_(team) {}
 
-  // Rows over all columns. Memory is shared out 6 : 4 between these and the ones over the active columns.
+  // Rows over all columns. Half of the memory is for these, and a third for the ones over the active columns; what is
+  // left is for the factor of a face, columns that are packed, and blocks in the making.
   RowCache<T>& all() {
     std::vector<Index> columns(rows_.begin(), rows_.end());
     if (!all_ || all_->columns() != columns) {
-      const double share = rows_.size > kSample ? 0.6 : 1.0;
-      all_ = std::make_unique<RowCache<T>>(K_, rows_.size, share * memory_, kLeastRows, team_);
+      all_ = std::make_unique<RowCache<T>>(K_, rows_.size, 0.5 * memory_, kLeastRows, team_);
       all_->reset(std::move(columns));
     }
     return *all_;
@@ -60,7 +60,7 @@ class RowStore {
       all();
       return;
     }
-    if (!some_) some_ = std::make_unique<RowCache<T>>(K_, rows_.size, 0.4 * memory_, kLeastRows, team_);
+    if (!some_) some_ = std::make_unique<RowCache<T>>(K_, rows_.size, memory_ / 3, kLeastRows, team_);
     std::vector<Index> columns(active.size());
     for (std::size_t k = 0; k < active.size(); ++k) columns[k] = rows_[active[k]];
     some_->reset(std::move(columns));

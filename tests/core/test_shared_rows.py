@@ -13,7 +13,7 @@ from polymargin.reductions.output_codes import design
 
 SIZES, GAMMA = [400, 350, 450, 300], 0.5
 N = sum(SIZES)
-ROW = 8 * N  # bytes at a tolerance that needs float64; the cache has two fifths of the memory
+ROW = 8 * N  # bytes at a tolerance that needs float64; the cache has a third of the memory
 SCHEMES = [OneVsRestSVC(), OutputCodeSVC(code="dense", random_state=0), OutputCodeSVC(code="sparse", random_state=0)]
 schemes = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: getattr(s, "code", "rest"))
 
@@ -39,7 +39,7 @@ def test_a_matrix_that_fits_is_computed_once(scheme):
 @pytest.mark.parametrize("memory", [600 * ROW, 330 * ROW])
 @schemes
 def test_cached_rows_give_the_machines_of_a_held_matrix(scheme, memory):
-    """The smaller memory holds 132 rows, fewer than the machines need, so that rows go and come back."""
+    """The smaller memory holds 110 rows, fewer than the machines need, so that rows go and come back."""
     X, y = data(spread=0.7)
     held, cached = (fitted(scheme, X, y, memory=m, tol=5e-6) for m in ("1GB", memory))
     assert len(held.support_) > 240

@@ -116,6 +116,21 @@ def test_a_cluster_that_is_closed_in_mid_fit(data):
     assert vars(model) == before
 
 
+def gone(rows):
+    raise OSError("the file of these rows is gone")
+
+
+def test_a_partition_that_raises(client, data):
+    """Its own error, as it is, and the estimator is as before."""
+    X, y, _ = data
+    A = da.from_array(X, chunks=(250, -1)).map_blocks(gone, dtype=float, meta=np.empty((0, 0)))
+    model = CoreVectorSVC(**OPTIONS)
+    before = dict(vars(model))
+    with pytest.raises(OSError, match="the file of these rows is gone"):
+        model.fit(A, da.from_array(y, chunks=250))
+    assert vars(model) == before
+
+
 def test_parquet_partitions_are_never_gathered(client, data, tmp_path):
     X, y, alone = data
     frame = pd.DataFrame(X, columns=list("pqrs")).assign(kind=y)

@@ -1,9 +1,20 @@
 """Numbers and dates in text: what a column can mean, and what is assumed where it can mean two things."""
 
+from datetime import datetime
+
 import numpy as np
 import pytest
 
-from polymargin.files.dialects import codes, date_format, number_format, readable, reader
+from polymargin.files.dialects import (
+    DATE_FORMATS,
+    codes,
+    date_format,
+    no_dates,
+    number_format,
+    readable,
+    reader,
+    several_formats,
+)
 
 NUMBERS = {
     "German": (["-1.396,58", "12,5", "7"], [-1396.58, 12.5, 7], "decimal comma"),
@@ -129,3 +140,14 @@ def test_another_column_settles_which_comes_first():
 )
 def test_no_dates(text):
     assert date_format(cells(*text)) is None
+
+
+@pytest.mark.parametrize("name", DATE_FORMATS[1:])
+def test_every_format_of_dates_is_found(name):
+    days = (datetime(2023, 11, 28, 21, 45, 30), datetime(2024, 5, 13, 9, 5, 59))
+    text = cells(*(day.strftime(name.removeprefix("date: ")) for day in days))
+    found = date_format(text)
+    np.testing.assert_array_equal(reader(found.name)(text), reader(name)(text))
+    assert np.isfinite(reader(name)(text)).all()
+    if "%d" in name or "%m" in name:  # a name and a year alone do not look like a date
+        assert not no_dates(text).any() and several_formats(text)

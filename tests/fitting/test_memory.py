@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from polymargin.fitting import resources
+
 SEARCHES = """
 import gc, re, warnings
 from pathlib import Path
@@ -59,6 +61,7 @@ try:
     PairwiseSVC(memory="4GB", n_jobs=1, C=100.0).fit(X, y)
 except MemoryError as error:
     print(error)
+print(PairwiseSVC(memory="4MB", n_jobs=1).fit(X, y).status_)  # the process lives on
 """
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
@@ -92,8 +95,29 @@ def test_searches_keep_to_their_memory(said):
 @linux
 def test_limits_of_the_process(said):
     """ "auto" stays within `ulimit -v`; a memory that does not is a MemoryError that says what to do."""
-    most, error = said[-2:]
+    most, error, status = said[-3:]
     assert int(most) <= 10**8
     assert error.startswith("PairwiseSVC: expected the fit to need no more memory than is free, got only 0.")
     assert "all kernel values of 9,000 rows take 0.32 GB, of which memory='4GB' allows 4 GB" in error
     assert 'pass a smaller memory, such as memory="100MB", fit fewer rows, or use CoreVectorSVC' in error
+    assert status == "solved"
+
+
+@pytest.mark.parametrize(
+    ("mount", "limit", "use", "cache"),
+    [
+        ("cgroup", "memory.max", "memory.current", "inactive_file"),
+        ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ],
+)
+def test_limits_of_containers(mount, limit, use, cache, tmp_path, monkeypatch):
+    """Of both versions of control groups: what the limit leaves, with pages that hold files counted as free."""
+    inner, outer = tmp_path / "outer" / "inner", tmp_path / "outer"
+    inner.mkdir(parents=True)
+    for group, most in ((inner, "max" if mount == "cgroup" else str(2**63 - 4096)), (outer, "500000000")):
+        (group / limit).write_text(most + "\n")
+        (group / use).write_text("450000000\n")
+        (group / "memory.stat").write_text(f"anon 1\n{cache} 30000000\n")
+    monkeypatch.setattr(resources, "own_groups", lambda at: [inner, outer] if at.name == mount else [])
+    assert resources.container_memory() == [80_000_000]
+    assert resources.budget("auto") == 40_000_000 or resources.budget("auto") == resources.LEAST

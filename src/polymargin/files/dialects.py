@@ -49,6 +49,8 @@ ISO = "ISO8601"
 ISO_CELL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 DATE_FORMATS = (f"date: {ISO}", *(f"date: {day}{time}" for day in DAYS for time in TIMES))
 SWAPPED = {"%m/%d": "%d/%m", "%d/%m": "%m/%d", "%d-%m": "%m-%d", "%m-%d": "%d-%m"}
+# What is left of a date without words, digits and blanks tells most formats apart, and reading is slow.
+MARKS_OF_DATES = {name: re.sub(r"%.|\s", "", name.removeprefix("date: ")) for name in DATE_FORMATS[1:]}
 LETTERS = {name.casefold() for name in (*calendar.month_name, *calendar.month_abbr, "am", "pm")}  # in dates
 WORD = re.compile(r"[^\W\d_]+")
 LIKE_DATE = re.compile(r"\d\D+\d")
@@ -195,7 +197,7 @@ def date_format(cells: np.ndarray, prefer: str = "") -> Format | None:
     few = cells[:5]
     if not LETTERS.issuperset(WORD.findall(" ".join(few).casefold())):
         return None
-    for name in DATE_FORMATS[1:]:
+    for name in _likely(few)[1:]:
         form = name.removeprefix("date: ")
         if pd.to_datetime(few, **_how(form)).isna().any() or pd.to_datetime(cells, **_how(form)).isna().any():
             continue
@@ -205,6 +207,13 @@ def date_format(cells: np.ndarray, prefer: str = "") -> Format | None:
             return Format(f"date: {form}", f"dates assumed to be {spoken(form)}")
         return Format(name, f"dates read as {spoken(form)}")
     return None
+
+
+def _likely(cells: np.ndarray) -> list[str]:
+    """The formats that more than half of some cells can have: ISO, and those with the same marks."""
+    marks = [re.sub(r"[\w\s]", "", cell) for cell in cells]
+    most = max(set(marks), key=marks.count)
+    return [DATE_FORMATS[0], *(name for name, own in MARKS_OF_DATES.items() if own == most)]
 
 
 def no_numbers(cells: np.ndarray) -> np.ndarray:
@@ -220,7 +229,7 @@ def no_dates(cells: np.ndarray) -> np.ndarray:
     like = [
         c for c in few if len(c) <= LENGTH and LIKE_DATE.search(c) and LETTERS.issuperset(WORD.findall(c.casefold()))
     ]
-    for name in DATE_FORMATS if len(like) >= 0.9 * len(few) else ():
+    for name in _likely(few) if len(like) >= 0.9 * len(few) else ():
         how = _how(name.removeprefix("date: "))
         if np.mean(pd.to_datetime(few, **how).notna()) >= 0.9:
             return np.asarray(pd.to_datetime(short_months(cells), **how).isna())
@@ -236,7 +245,7 @@ def several_formats(cells: np.ndarray) -> bool:
         return False
     for _ in range(3):
         few = cells[:1]
-        fits = (f for f in DATE_FORMATS if pd.to_datetime(few, **_how(f.removeprefix("date: "))).notna().all())
+        fits = (f for f in _likely(few) if pd.to_datetime(few, **_how(f.removeprefix("date: "))).notna().all())
         rest = (cells[pd.to_datetime(cells, **_how(f.removeprefix("date: "))).isna()] for f in fits)
         cells = min(rest, key=len, default=cells)
         if not len(cells):

@@ -9,10 +9,10 @@ size, and arrays can be mapped into memory.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
+import re
 import struct
 import zipfile
 import zlib
@@ -33,6 +33,12 @@ FORMAT, VERSION = "polymargin", 1
 ALIGNMENT = 64
 LARGEST_JSON = 1 << 26  # bytes; the decoded values take up to a hundred times as many
 LONGEST_HEADER = 4096  # of a .npy member
+# As NumPy writes it, to the letter: nothing else is evaluated.
+HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00(?P<length>..)\{'descr': '(?P<type>[<>|]\w{2,3})', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>(?:[0-9]{1,19}, ?)*(?:[0-9]{1,19})?)\), \} *\n",
+    re.DOTALL,
+)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ def load_model(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
 def understood(file: BinaryIO, path: Path, mmap: bool) -> Any:
     """The model in a file; whatever is wrong with it is said in a ValueError."""
     try:
-        return read(file, path if mmap else None)
+        return read(file, mmap)
     except BadFile as error:
         raise ValueError(f"{path}: expected a sound polymargin model file, got {error}") from None
     except MemoryError as error:
@@ -193,9 +199,10 @@ def broken(file: BinaryIO) -> str:
     return "a broken one, or the beginning of one" if start == b"PK\3\4" else "something else"
 
 
-def read(file: BinaryIO, path: Path | None) -> Any:
+def read(file: BinaryIO, mmap: bool) -> Any:
     size = os.fstat(file.fileno()).st_size
     with zipfile.ZipFile(file) as archive:
+        mapped = np.asarray(np.memmap(file, np.uint8, "r")) if mmap else None
         members = {info.filename: info for info in archive.infolist()}
         check_members(archive, members, size)
         try:
@@ -212,7 +219,7 @@ def read(file: BinaryIO, path: Path | None) -> Any:
             raise BadFile(
                 f"format version {version}, while this library reads versions up to {VERSION}; upgrade polymargin"
             )
-        arrays = {k: read_array(file, members[f"arrays/{k}.npy"], path) for k in range(len(members) - 1)}
+        arrays = {k: read_array(file, members[f"arrays/{k}.npy"], mapped) for k in range(len(members) - 1)}
     model = decode(document.get("model"), arrays)
     if arrays:
         raise BadFile("arrays that the description does not mention")
@@ -239,8 +246,8 @@ def check_members(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo],
         raise BadFile("a description of unlikely length")
 
 
-def read_array(file: Any, info: zipfile.ZipInfo, path: Path | None) -> np.ndarray:
-    """An array of the archive, read, or mapped if there is a path."""
+def read_array(file: Any, info: zipfile.ZipInfo, mapped: np.ndarray | None) -> np.ndarray:
+    """An array of the archive, read, or a part of the mapped file."""
     file.seek(info.header_offset)
     local = file.read(30)
     if local[:4] != b"PK\3\4" or len(local) < 30:
@@ -248,8 +255,8 @@ def read_array(file: Any, info: zipfile.ZipInfo, path: Path | None) -> np.ndarra
     begin = info.header_offset + 30 + sum(struct.unpack("<HH", local[26:30]))
     if begin + info.file_size > os.fstat(file.fileno()).st_size:
         raise BadFile("an array that extends beyond the end of the file")
-    if path is not None and info.file_size > 0:
-        whole = np.asarray(np.memmap(path, np.uint8, "r", begin, (info.file_size,)))
+    if mapped is not None:
+        whole = mapped[begin : begin + info.file_size]
     else:
         whole = np.empty(info.file_size, np.uint8)
         file.seek(begin)
@@ -265,15 +272,12 @@ def read_array(file: Any, info: zipfile.ZipInfo, path: Path | None) -> np.ndarra
 
 def array_header(whole: np.ndarray) -> tuple[np.dtype, tuple[int, ...], int]:
     """Type and shape of an array, and where its numbers begin."""
-    start = io.BytesIO(whole[:LONGEST_HEADER].tobytes())
-    version = np.lib.format.read_magic(start)
-    if version != (1, 0):
-        raise BadFile(f"an array of format {version}")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(start, max_header_size=LONGEST_HEADER)
-    if dtype.name not in NUMBERS or fortran or not dtype.isnative:
+    found = HEADER.match(whole[:LONGEST_HEADER].tobytes())
+    if found is None or found.end() != 10 + int.from_bytes(found["length"], "little"):
+        raise BadFile("an array of an unknown type or shape")
+    dtype, shape = np.dtype(found["type"].decode()), tuple(map(int, found["shape"].replace(b",", b" ").split()))
+    if dtype.name not in NUMBERS or not dtype.isnative:
         raise BadFile(f"an array of type {dtype}")
-    if any(type(n) is not int or n < 0 for n in shape):
-        raise BadFile(f"an array of shape {shape}")
-    if math.prod(shape) * dtype.itemsize != len(whole) - start.tell():
+    if math.prod(shape) * dtype.itemsize != len(whole) - found.end():
         raise BadFile("an array whose shape does not match its length")
-    return dtype, shape, start.tell()
+    return dtype, shape, found.end()

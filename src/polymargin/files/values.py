@@ -184,7 +184,7 @@ def decode_estimator(
         if k not in record.parameters or not accepted(record.parameters[k], v, {}):
             raise BadFile(f"{name} with an unknown or impossible parameter {k}")
     if "memory" in values and values["memory"] is not None:
-        budget(values["memory"])
+        budget(values["memory"], needed=0)
     model = record.estimator(**values)
     if not fitted and (record.fitted or not is_fitted(model)):  # a pipeline is fitted by its steps
         return model
