@@ -49,32 +49,25 @@ void Face::set_free(const std::vector<Index>& list) {
   }
 }
 
-void Face::set_fixed(Index at) {
-  const double rest = double(free_.size()) - double(at);
-  is_free_[free_[at]] = 0;
-  free_.erase(free_.begin() + at);
-  factor_.remove(at, y_.data());
-  y_.pop_back();
-  work_ += 3 * rest * rest;
-}
-
-// Rotations for each of them, or a new factor from the first on, whichever is less work.
+// By rotations for each of them, or a new factor from the first on, whichever is less work.
 void Face::set_fixed(std::vector<Index> list) {
+  if (list.empty()) return;
   const double n = double(factor_.size());
   double work = 0;
-  std::sort(list.rbegin(), list.rend());
-  for (Index at : list) work += 3 * (n - double(at)) * (n - double(at));
-  const Index first = list.empty() ? 0 : list.back();
+  std::sort(list.begin(), list.end());
+  for (Index at : list) is_free_[free_[at]] = 0, work += 3 * (n - double(at)) * (n - double(at));
+  const Index first = list[0];
+  const auto rest = std::stable_partition(free_.begin() + first, free_.end(), [&](Index i) { return is_free_[i]; });
+  free_.erase(rest, free_.end());
   if (work < kAnew * (n * n * n - double(first * first * first))) {
-    for (Index at : list) set_fixed(at);
+    factor_.remove(list, y_.data());
+    y_.resize(free_.size());
+    work_ += work;
     return;
   }
-  for (Index at : list) is_free_[free_[at]] = 0;
-  std::vector<Index> rest;
-  for (Index k = first; k < factor_.size(); ++k)
-    if (is_free_[free_[k]]) rest.push_back(free_[k]);
+  const std::vector<Index> again(free_.begin() + first, free_.end());
   free_.resize(first), y_.resize(first), factor_.cut(first);
-  set_free(rest);
+  set_free(again);
 }
 
 void Face::factorize() {
@@ -239,13 +232,10 @@ double Face::go(double step, Index& spent) {
 
 // The base of a tie has nothing left to give: the variable with the most takes its place.
 void Face::new_base(Index tie) {
-  std::vector<Index> members;
-  for (Index k = factor_.size() - 1; k >= 0; --k) {
-    const Index i = free_[k];
-    if (qp_->tie_of[i] != tie) continue;
-    members.push_back(i);
-    set_fixed(k);
-  }
+  std::vector<Index> members, at;
+  for (Index k = 0; k < factor_.size(); ++k)
+    if (qp_->tie_of[free_[k]] == tie) members.push_back(free_[k]), at.push_back(k);
+  set_fixed(std::move(at));
   const auto most =
       std::max_element(members.begin(), members.end(), [&](Index i, Index j) { return qp_->z[i] < qp_->z[j]; });
   qp_->base[tie] = *most;
@@ -362,8 +352,10 @@ bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<b
       direction();
       if (!advance()) continue;
     }
-    for (Index k = factor_.size() - 1; k >= 0; --k)
-      if (!qp.can_grow(free_[k]) || !qp.can_fall(free_[k])) set_fixed(k);
+    std::vector<Index> at_bounds;
+    for (Index k = 0; k < factor_.size(); ++k)
+      if (!qp.can_grow(free_[k]) || !qp.can_fall(free_[k])) at_bounds.push_back(k);
+    set_fixed(std::move(at_bounds));
     follow();
     const double residual = see_levels();
     const bool kept = kept_sums();

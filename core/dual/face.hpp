@@ -51,7 +51,6 @@ class Face {
   double origin(Index i) const { return qp_->tied() ? qp_->gradient[qp_->base_of(i)] : 0; }
   double slope_of(Index k) const { return qp_->gradient[free_[k]] - origin(free_[k]); }
   void set_free(const std::vector<Index>& list);
-  void set_fixed(Index at);
   void set_fixed(std::vector<Index> list);
   void factorize();
   void direction();

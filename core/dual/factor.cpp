@@ -87,19 +87,33 @@ Index Factor::append(double* rows, Index count, Index ld, const Index* group) {
   return done;
 }
 
-// The rows below move up; rotations of neighboring columns make the rest triangular again.
-void Factor::remove(Index at, double* y) {
+// The rows below move up; for each that has left, rotations of neighboring columns make the rest triangular again, from the
+// last one on. Those of the next follow a column behind, so that a column is in cache for all of them.
+void Factor::remove(const std::vector<Index>& list, double* y) {
   const Steps<double>& pass = steps<double>();
-  for (Index k = 0; k < at; ++k) std::copy(column(k) + at + 1, column(k) + n_, column(k) + at);
-  for (Index k = at; k + 1 < n_; ++k) {
-    double *a = column(k), *b = column(k + 1);
-    const double h = std::hypot(a[k + 1], b[k + 1]), c = a[k + 1] / h, s = b[k + 1] / h;
-    pass.rotate(a + k + 1, b + k + 1, c, s, a + k, n_ - k - 1);
-    pass.rotate(a + capacity_, b + capacity_, c, s, a + capacity_, n_groups_);
-    const double above = y[k], below = y[k + 1];
-    y[k] = c * above + s * below, y[k + 1] = c * below - s * above;
+  const Index count = static_cast<Index>(list.size()), rows = n_ - count;
+  for (Index k = 0, before = 0; k < n_; ++k) {
+    while (before < count && list[before] < k) ++before;
+    double* x = column(k);
+    Index from = k, to = k - before;
+    for (Index b = before; b <= count; ++b) {
+      const Index end = b < count ? list[b] : n_;
+      std::copy(x + from, x + end, x + to);
+      to += end - from, from = end + 1;
+    }
   }
-  --n_;
+  for (Index front = list[0] + count - 1; front + 1 < n_; ++front)
+    for (Index t = 0; t < count; ++t) {
+      const Index k = front - t, row = k + 1 - (count - t);
+      if (k < list[count - 1 - t]) continue;
+      double *a = column(k), *b = column(k + 1);
+      const double h = std::hypot(a[row], b[row]), c = a[row] / h, s = b[row] / h;
+      pass.rotate(a + row, b + row, c, s, a + row, rows - row);
+      pass.rotate(a + capacity_, b + capacity_, c, s, a + capacity_, n_groups_);
+      const double above = y[k], below = y[k + 1];
+      y[k] = c * above + s * below, y[k + 1] = c * below - s * above;
+    }
+  n_ = rows;
 }
 
 }  // namespace polymargin

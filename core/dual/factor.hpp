@@ -1,5 +1,7 @@
 // A Cholesky factor that is kept up to date as variables come and go.
 #pragma once
+#include <vector>
+
 #include "base/data.hpp"
 #include "base/pages.hpp"
 
@@ -14,8 +16,8 @@ class Factor {
   // Variables with these values toward the ones that are there, toward each other and with themselves, a row of them every
   // ld; the rows are changed. Returns how many came in before the matrix was not positive.
   Index append(double* rows, Index count, Index ld, const Index* group);
-  // Of y = L^-1 x as well, with the one of x.
-  void remove(Index at, double* y);
+  // Those at these positions, in increasing order; of y = L^-1 x as well, with theirs of x.
+  void remove(const std::vector<Index>& list, double* y);
   void cut(Index size) { n_ = size; }  // only the first ones stay
   // x = L^-1 x for several x, one every ld, and x = L^-T x
   void forward(double* x, Index count = 1, Index ld = 0) const;

@@ -98,7 +98,7 @@ class WorkingSets {
   static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
   static constexpr Index kPolished = 256;  // up to this size, a solved problem is refined, but for a coarse one
   static constexpr double kPolishedTol = 1e-12;
-  static constexpr double kFirstTol = 0.02;  // of the first active set, where it was given
+  static constexpr double kFirstTol = 0.3;   // of the first active set, where it was given: others will upset it
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
   // A working set is solved to this share of the violation; where that takes few steps, its kernel values and what follows

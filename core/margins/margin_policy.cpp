@@ -13,11 +13,12 @@ constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr Index kFace = 4096;     // rows of a face, which takes all if they are up to `kAll` or ...
 constexpr Index kAll = 512;
 constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
-constexpr Index kFresh = 256;   // violate the conditions, or this
+constexpr Index kFresh = 256;   // violate the conditions or are next to it, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
 constexpr Index kSpare = 2;     // steps per row, at most, before free variables are counted again
 constexpr double kFaceShare = 2,
-                 kQuick = 2e9;         // a factor may cost so much more than the steps since the last one, or this
+                 kQuick =
+                     2e9;  // a factor may cost so much more than the steps since the last one; if few rows come, this
 constexpr double kMostWork = 2e10;     // multiply-adds of one face,
 constexpr double kFirstWork = 1e6;     // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kFirstShare = 0.3;    // of the work of the steps before it: they come in longer vectors
@@ -239,7 +240,7 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
       n_free += is_free, free_of[separate() ? c : 0] += is_free, full += is_full && !p_.capped;
     }
     if (n_free > 0)
-      at.push_back(k);
+      at.push_back(k), free_of[0] -= at_cap_[k];  // what is left of a full cap goes to one of them
     else
       others.push_back(k);
   }
@@ -252,7 +253,7 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   const bool all = m_ <= kAll || m_ <= std::min(kMany * n, kFace);
   const Index coming = static_cast<Index>(
       std::count_if(others.begin(), others.end(), [&](Index k) { return excess[k] > settings_.tol; }));
-  if (!all)
+  if (splits_ && !all)  // its work is that of all its rows; a face holds those that its steps may upset as well
     others.erase(std::remove_if(others.begin(), others.end(), [&](Index k) { return excess[k] <= 0; }), others.end());
   const Index most =
       all ? m_ - n
@@ -264,7 +265,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
   const double work = splits_ ? 0 : factors;
-  if (n < 2 || work > std::max(kFaceShare * work_, independent_ ? 0 : kQuick)) {
+  few_come_ = coming <= std::min(most, n / kMostCome);
+  if (n < 2 || work > std::max(kFaceShare * work_, independent_ || !(all || few_come_) ? 0 : kQuick)) {
     if (p_.reference == Reference::own)  // llw on segment takes 1.7 times as long with it
       spare_ = static_cast<Index>(std::clamp((work / kFaceShare - work_) / step, 0.0, double(kSpare * m_)));
     return {};
@@ -273,7 +275,6 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
     patience_ *= 2;
     return {};
   }
-  few_come_ = coming <= std::min(most, n / kMostCome);
   if (static_cast<Index>(others.size()) > most) {
     std::nth_element(others.begin(), others.begin() + most, others.end(),
                      [&](Index a, Index b) { return excess[a] != excess[b] ? excess[a] > excess[b] : a < b; });
@@ -335,19 +336,18 @@ Index MarginPolicy<T>::descend(double target, const std::function<bool()>& stop)
   return face_steps_;
 }
 
-// Whether all variables were at bounds.
+// The share of its variables that were at bounds.
 template <class T>
-bool MarginPolicy<T>::reduce(Index i, double scale, double* b) const {
+double MarginPolicy<T>::reduce(Index i, double scale, double* b) const {
   const double u = p_.upper[i];
-  double total = 0;
-  bool is_bound = true;
+  double total = 0, used = 0, bound = 0;
   for (Index c = 0; c < T_; ++c) {
-    is_bound &= b[c] == 0 || std::abs(b[c]) >= kAtCap * scale * u;
+    used += b[c] != 0, bound += b[c] != 0 && std::abs(b[c]) >= kAtCap * scale * u;
     b[c] = p_.ridge[i] > 0 ? b[c] / scale : std::clamp(b[c], -u, u);
     total += std::abs(b[c]);
   }
   for (Index c = 0; p_.capped && total > u && c < T_; ++c) b[c] *= u / total;
-  return is_bound;
+  return bound / used;
 }
 
 // What the scores call for, and how far they are from calling for something else.

@@ -53,7 +53,7 @@ class MarginPolicy {
   void weigh(const std::vector<double>& b, std::vector<double>& scores) const { linear_part(p_, K_, b, scores, team_); }
 
   // For a start from a coarser problem (dual/levels.hpp).
-  bool reduce(Index i, double scale, double* b) const;
+  double reduce(Index i, double scale, double* b) const;
   void choose_bias(const std::vector<double>&, std::vector<double>&) const {}
   double respond(Index i, const std::vector<double>&, const double* f, double* b) const;
   void balance(const std::vector<Index>&, std::vector<double>&) const {}

@@ -82,10 +82,9 @@ double MarginQp<T>::values(Index i, const std::vector<Index>& list, double* out)
   const Index r = tie_of[i];
   const Way v = way(i);
   const double ridge = p_.ridge[example_[r]], has_base = class_of_[base[r]] < T_;  // that counts as well
-  auto with = [&](const Way& w) {
-    return v.x * (w.x * (v.c == w.c) + w.y * (v.c == w.d)) + v.y * (w.x * (v.d == w.c) + w.y * (v.d == w.d)) -
-           shared_ * (v.x + v.y) * (w.x + w.y);
-  };
+  std::vector<double> to(T_ + 1, -shared_ * (v.x + v.y));                          // <v, e_c>
+  to[v.c] += v.x, to[v.d] += v.y;
+  auto with = [&](const Way& w) { return w.x * to[w.c] + w.y * to[w.d]; };
   for (Index j : list) {
     const Index s = tie_of[j];
     *out++ = with(way(j)) * double(K_[r][s]) + (s == r ? ridge * has_base : 0);
