@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_wine
 
 from polymargin import AutoSVC, JointSVC, KernelSearchCV, PairwiseSVC, load_model, save_model
@@ -23,6 +24,27 @@ def test_rare_and_uneven_classes():
     assert "class '2' is never predicted" in on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts + 3)[0]
     assert not on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts)  # two rows: said already
     assert not on_predictions(np.arange(3), np.arange(3), index, counts + 3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (["size"], "the one column of numbers by its standard deviation"),
+        (["color"], "none, for no column has numbers"),
+        (["size", "color"], "the one column of numbers by its standard deviation"),
+    ],
+)
+def test_scaling_is_said_as_it_was_done(rng, columns, said):
+    y = np.arange(40) % 2
+    table = pd.DataFrame({"size": rng.normal(size=40) + y, "color": np.where(rng.random(40) < 0.3, "red", "blue")})
+    assert f"Scaling: {said}." in AutoSVC(C=1.0, gamma=0.1).fit(table[columns], y).explain_choices_
+
+
+def test_sparse_columns_are_said_to_keep_zeros(rng):
+    X, y = sp.random_array((40, 5), density=0.4, rng=rng, format="csr"), np.arange(40) % 2
+    model = AutoSVC(C=1.0, gamma=0.1).fit(X, y)
+    assert "Scaling: every column by its largest value, so that zeros stay zeros." in model.explain_choices_
+    np.testing.assert_allclose(model.encode(X).max(axis=0).toarray(), 1.0)
 
 
 def test_classes_that_look_alike():

@@ -155,10 +155,7 @@ class Tuning:
             found = self.search(rows, *self.grid(), self.left() / 3, self.seed)
             if found is not None:
                 tried[scaling] = found, self.encoder
-            if sp.issparse(self.X):
-                break
-            if scaling == "column" and np.allclose(self.encoder.scale_, self.encoder.scale_[:1]):
-                why = "one factor for all columns, which are equally wide"
+            if scaling == "column" and (why := only_scaling(self.X, self.encoder.scale_)):
                 break
             if time.monotonic() - begin > 0.25 * (self.deadline - begin):
                 break
@@ -242,6 +239,15 @@ class Tuning:
     def announce(self, what: str, seconds: float) -> None:
         if seconds > LONG:
             say(f"polymargin: AutoSVC is {what}, about {duration(seconds)}; time_limit= bounds it", self.verbose)
+
+
+def only_scaling(X: Any, scale: np.ndarray) -> str:
+    """Why there is nothing to choose about the scales of columns, if there is not."""
+    if sp.issparse(X):
+        return "every column by its largest value, so that zeros stay zeros"
+    if len(scale) < 2:
+        return "the one column of numbers by its standard deviation" if len(scale) else "none, for no column has numbers"
+    return "one factor for all columns, which are equally wide" if np.allclose(scale, scale[:1]) else ""
 
 
 def exact_like(machine: Any, loss: str = "hinge") -> Any:

@@ -52,13 +52,14 @@ def few_decimals(axes: Any, values: np.ndarray) -> None:
 
 def comparison_picture(found: list[dict[str, Any]]) -> Figure:
     """Accuracy with the spread of the folds, time and support vectors of every machine, the most accurate on top."""
-    found = sorted(found, key=lambda row: row["accuracy"])
+    found = sorted(reversed(found), key=lambda row: row["accuracy"])  # of equal ones the first on top
     at = np.arange(len(found))
     accuracy, spread, seconds, vectors = (
         np.array([row[name] for row in found], dtype=float)
         for name in ("accuracy", "spread", "seconds", "support_vectors")
     )
     figure = pyplot().figure(figsize=(9.0, 1.1 + 0.28 * len(found)), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1)
     panels = figure.subplots(1, 3, sharey=True, width_ratios=(2, 1, 1))
     reach = np.vstack([np.minimum(spread, accuracy), np.minimum(spread, 1 - accuracy)])  # no accuracy is beyond 0 or 1
     panels[0].errorbar(accuracy, at, xerr=reach, fmt="o", color=BLUE, capsize=3)
