@@ -7,34 +7,21 @@ it has opened a file for writing. Before that the names that it writes to hold a
 """
 
 import argparse
+import importlib
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import BinaryIO
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
 
-import polymargin
-
-# Runs a command, and says when it opens a file in this folder for writing.
-WATCHED = """
-import os, sys
-here = os.path.realpath(os.getcwd())
-def hook(event, arguments):
-    if event == "open" and isinstance(arguments[0], str) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
-        if os.path.realpath(arguments[0]).startswith(here):
-            os.write(1, b"WRITES\\n")
-sys.addaudithook(hook)
-sys.argv = ["polymargin", *sys.argv[1:]]
-from polymargin.cli import main
-os.write(1, b"BEGINS\\n")
-main()
-"""
 COMMANDS = {
     "fit": ("fit rows.csv --C 1 --gamma 0.1 --out out.pm", ["out.pm"]),
     "predict": ("predict model.pm rows.csv --out out.csv", ["out.csv"]),
@@ -44,7 +31,10 @@ COMMANDS = {
     "tune": ("tune rows.csv --folds 2", []),
     "reproduce": ("reproduce kesler --table 2 --fast --out papers", ["papers"]),
 }
-PACKAGE = Path(polymargin.__file__).parents[1]
+LOADED = ("pandas", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "sklearn.model_selection",
+          "sklearn.datasets", "sklearn.pipeline", "polymargin.cli", "polymargin.auto", "polymargin.report.facts",
+          "polymargin.report.pictures", "polymargin.manifold", "polymargin.inspection", "polymargin.papers.command",
+          "polymargin.papers.kesler")  # fmt: skip
 FORMER = b"what was there before"
 
 
@@ -97,6 +87,32 @@ def broken(folder: Path, names: list[str], former: bool) -> list[str]:
     return found
 
 
+def start(line: str, folder: Path) -> tuple[int, BinaryIO]:
+    """A command in a fork, which need not load the packages, and the pipe where it says what it does."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        return child, os.fdopen(reading, "rb")
+    try:
+        os.chdir(folder)
+        silent = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(silent, stream)
+
+        def hook(event: str, arguments: tuple) -> None:
+            written = event == "open" and isinstance(arguments[0], str) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            if written and os.path.realpath(arguments[0]).startswith(os.path.realpath(folder)):
+                os.write(writing, b"WRITES\n")
+
+        sys.addaudithook(hook)
+        sys.argv = ["polymargin", *line.split()]
+        os.write(writing, b"BEGINS\n")
+        importlib.import_module("polymargin.cli").main()
+    finally:
+        os._exit(0)
+
+
 def once(name: str, folder: Path, rng, seconds: float) -> tuple[bool, list[str]]:
     """Whether a command was stopped in the middle, and what it left broken."""
     line, names = COMMANDS[name]
@@ -107,20 +123,22 @@ def once(name: str, folder: Path, rng, seconds: float) -> tuple[bool, list[str]]
         if name != "reproduce":
             out.write_bytes(FORMER) if former else out.unlink(missing_ok=True)
     how = [signal.SIGTERM, signal.SIGKILL, signal.SIGINT][int(rng.integers(3))]
-    command = [sys.executable, "-c", WATCHED, *line.split()]
-    run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    wanted = "WRITES" if names and rng.random() < 0.5 else "BEGINS"
-    skip = int(rng.integers(8)) if name == "reproduce" and wanted == "WRITES" else 0
-    for word in run.stdout or ():
-        if word.strip() == wanted:
-            skip -= 1
-            if skip < 0:
-                break
-    time.sleep(float(rng.uniform(0, 0.02 if wanted == "WRITES" else seconds)))
-    stopped = run.poll() is None
-    run.send_signal(how)
-    run.communicate(timeout=120)
-    return stopped, [f"{name}, {how.name} at {wanted}: {found}" for found in broken(folder, names, former)]
+    command, said = start(line, folder)
+    wanted = b"WRITES\n" if names and rng.random() < 0.5 else b"BEGINS\n"
+    skip = int(rng.integers(8)) if name == "reproduce" and wanted == b"WRITES\n" else 0
+    with said:
+        for word in said:
+            if word == wanted:
+                skip -= 1
+                if skip < 0:
+                    break
+        time.sleep(float(rng.uniform(0, 0.02 if wanted == b"WRITES\n" else seconds)))
+        stopped = os.waitpid(command, os.WNOHANG) == (0, 0)
+        if stopped:
+            os.kill(command, how)
+            os.waitpid(command, 0)
+    when = wanted.decode().strip()
+    return stopped, [f"{name}, {how.name} at {when}: {found}" for found in broken(folder, names, former)]
 
 
 def main() -> int:
@@ -128,12 +146,15 @@ def main() -> int:
     parser.add_argument("number", type=int, help="of commands")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    # The commands run in another folder, and on this package.
-    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE.resolve())}
+    for module in LOADED:
+        importlib.import_module(module)
     rng, stopped, found = np.random.default_rng(given.seed), 0, []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        prepare(folder)
+        if (child := os.fork()) == 0:  # a fit starts threads, which a fork would not have
+            prepare(folder)
+            os._exit(0)
+        os.waitpid(child, 0)
         for k in range(given.number):
             name = list(COMMANDS)[k % len(COMMANDS)]
             early, broke = once(name, folder, rng, seconds=2.0)

@@ -3,7 +3,7 @@
     python -m campaigns.memory [--megabytes 30] [--rows 4000] [--only pairs grid]
 
 Every estimator and search of `campaigns.interrupts` that has a `memory` is fitted in a process of its own, on rows
-whose kernel values take more than twice that memory, for a minute at most. The peak counts from the state after a fit
+whose kernel values take more than twice that memory. The peak counts from the state after a fit
 of some rows, which loads code and starts threads, to the largest resident size within the fit. More than ten percent
 above `memory` is a finding.
 """
@@ -38,8 +38,8 @@ def measured(name: str, made: tuple, given: argparse.Namespace) -> dict:
     X, y = rows(name, given.rows, d, "uvwz", np.random.default_rng(given.seed))
     few = slice(0, given.rows // 8)
     model = make().set_params(memory=f"{given.megabytes}MB")
-    if hasattr(model, "time_limit"):
-        model.set_params(time_limit=60.0)
+    easier = {"C": 10.0, "tol": 1e-3}  # those fits take minutes, and no more memory
+    model.set_params(**{key: value for key, value in easier.items() if isinstance(getattr(model, key, None), float)})
     model.fit(X[few], y[few])
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts over
@@ -87,9 +87,8 @@ def main() -> int:
         result = alone(name, made, given)
         found += result["peak"] > ALLOWED * given.megabytes
         print(f"| {name} | {result['peak']:.1f} MB | {result['ended'][:120]} | {result['seconds']:.1f} s |", flush=True)
-    print(
-        f"{len(chosen)} kinds, memory of {given.megabytes} MB, {given.rows:,} rows: {found} took more than {ALLOWED:g} times that"
-    )
+    what = f"{len(chosen)} kinds, memory of {given.megabytes} MB, {given.rows:,} rows"
+    print(f"{what}: {found} took more than {ALLOWED:g} times that")
     return 1 if found else 0
 
 

@@ -43,6 +43,9 @@ def test_a_mixed_model_is_found(seed, monkeypatch):
     unfitted = dict(vars(fresh))
     assert interrupts.whole(fresh, unfitted, None, X, Z) is None
     assert "status_ is 'solved'" in interrupts.whole(fresh.fit(Z, [0, 1] * 30), unfitted, None, X, Z)
+    full = fresh.decision_function(Z[:50])  # the answer of a whole fit
+    assert interrupts.whole(fresh, unfitted, None, X, Z, full) is None
+    assert interrupts.whole(fresh, unfitted, None, X, Z, full + 1e-9)
 
 
 def test_half_a_file_is_found(tmp_path, seed):
