@@ -32,7 +32,7 @@ class DualSolver {
 
   nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
                  bool entropy, Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit,
-                 nb::object stop, std::optional<Vector<double>> lower) {
+                 nb::object stop, std::optional<Vector<double>> lower, double gap) {
     DualProblem p;
     p.rows = rows_.rows(), p.segments = span(segments_);
     p.same = same_, p.other = other_;
@@ -50,8 +50,9 @@ class DualSolver {
     if (sum != "none" && sum != "total" && sum != "per_class") refuse("sum must be 'none', 'total' or 'per_class'");
     p.sum = sum == "none" ? Sum::none : sum == "total" ? Sum::total : Sum::per_class;
     p.entropy = entropy;
+    if (!(gap >= 0)) refuse("gap must be at least 0");
     Settings settings;
-    settings.tol = tol, settings.relative = relative;
+    settings.tol = tol, settings.relative = relative, settings.gap = gap;
     settings.max_iter = max_iter, settings.time_limit = time_limit;
     return rows_.solve(p, span(alpha), settings, stop);
   }
@@ -122,7 +123,7 @@ void bind_solvers(nb::module_& m) {
            "X"_a, "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
       .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
            "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(), "lower"_a = nb::none(),
-           "Minimize from the feasible point alpha; see core/dual/dual_problem.hpp.")
+           "gap"_a = Settings().gap, "Minimize from the feasible point alpha; see core/dual/dual_problem.hpp.")
       .def_prop_ro("center", &DualSolver::center, "What is subtracted from all rows; empty for nothing.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
   nb::class_<MarginSolver>(m, "MarginSolver",
