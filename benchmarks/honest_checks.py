@@ -113,18 +113,22 @@ class Checks:
         """The optimum of the hinge's nu form has no margin: rho is 0 except for rounding, and optimal in that unit."""
         p, m = self.p, self.m
         self.expect(p.get("nu") is not None and p.get("loss") == "hinge", "no_margin", "the form has no margin to lose")
-        unit = NO_MARGIN * (1 - 1 / self.f.T) * float(np.diag(self.f.K).max())
+        unit = self.least_margin()
         self.expect(m.m <= unit, "no_margin", f"the margin is {m.m:.3g}, only up to {unit:.3g} it is none")
         v = m.violation() * max(m.unit, 1e-300)
         allowed = self.p["tol"] * unit + REL * float(np.abs(self.truth).max()) + 2 * float(np.max(m.noise))
         self.expect(v <= allowed, "no_margin", f"no margin, but a violation of {v:.3g}, allowed {allowed:.3g}")
 
+    def least_margin(self):
+        return NO_MARGIN * (1 - 1 / self.f.T) * float(np.diag(self.f.K).max())
+
     def values(self):
         m, r = self.m, self.model
+        none = REL * self.f.T * self.least_margin() if r.status_ == "no_margin" else 0.0  # all terms may be rounding
         self.P, self.P_scale = (float(v) for v in m.primal(m.point))
         most = max(MOST, 2 * r.duality_gap_) if r.status_ == "solved" else np.inf
         slacks = SLACK * (1 + float(np.abs(self.truth).max())) * float(self.m.slope().sum())
-        self.allow_p = REL * self.P_scale + min(self.noise_p, max(most * self.P_scale, slacks))
+        self.allow_p = none + REL * self.P_scale + min(self.noise_p, max(most * self.P_scale, slacks))
         off = abs(r.primal_objective_ - self.P)
         if getattr(
             m, "pairwise", False
@@ -139,7 +143,7 @@ class Checks:
         if truth is not None:
             D, scale = (float(v) for v in truth)
             least = self.noise_d * min(1.0, float(np.finfo(float).eps / self.f.eps))  # of float64, whatever cancels
-            self.allow_d = REL * scale + max(min(self.noise_d, most * scale), least)
+            self.allow_d = none + REL * scale + max(min(self.noise_d, most * scale), least)
             off = r.dual_objective_ - D
             if getattr(m, "shifted", False):  # D is the best of all variables with these coefficients
                 off = max(off, 0.0)

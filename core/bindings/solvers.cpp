@@ -83,7 +83,7 @@ class DualSolver {
 
   nb::dict solve(Vector<double> linear, Vector<double> upper, Vector<double> ridge, const std::string& sum,
                  bool entropy, Vector<double> alpha, double tol, bool relative, Index max_iter, double time_limit,
-                 nb::object stop, std::optional<Vector<double>> lower) {
+                 nb::object stop, std::optional<Vector<double>> lower, double gap) {
     DualProblem p;
     p.rows = rows_.rows(), p.segments = span(segments_);
     p.same = same_, p.other = other_;
@@ -101,7 +101,7 @@ class DualSolver {
     p.sum = static_cast<Sum>(which(sum, "sum", {"none", "total", "per_class"}));
     p.entropy = entropy;
     Run run(tol, max_iter, time_limit, stop);
-    run.settings.relative = relative;
+    run.settings.relative = relative, run.settings.gap = checked(gap, 0, kInfinite, "gap");
     return rows_.solve(p, span(alpha), run);
   }
 
@@ -166,7 +166,7 @@ void bind_solvers(nb::module_& m) {
            "X"_a, "kernel"_a, "rows"_a, "segments"_a, "same"_a, "other"_a, "dtype"_a, "memory"_a, "n_jobs"_a)
       .def("solve", &DualSolver::solve, "linear"_a, "upper"_a, "ridge"_a, "sum"_a, "entropy"_a, "alpha"_a, "tol"_a,
            "relative"_a, "max_iter"_a, "time_limit"_a, "stop"_a.none(), "lower"_a = nb::none(),
-           "Minimize from the feasible point alpha; see core/dual/dual_problem.hpp.")
+           "gap"_a = Settings().gap, "Minimize from the feasible point alpha; see core/dual/dual_problem.hpp.")
       .def_prop_ro("center", &DualSolver::center, "What is subtracted from all rows; empty for nothing.")
       .def_prop_ro("evaluations", &DualSolver::evaluations, "Kernel values computed so far.");
   nb::class_<MarginSolver>(m, "MarginSolver",

@@ -88,6 +88,7 @@ CALLS = {
                 relative=False,
                 stop=None,
                 lower=-ONES,
+                gap=0.01,
             )  # fmt: skip
             | RUN,
         ),
@@ -242,6 +243,7 @@ FINE = [
     ("nearest", "group", "-1 large huge"),  # names of groups
     ("DualSolver MarginSolver own_scores", "same other own_target", "-1"),
     ("DualSolver.solve", "lower", "none"),
+    ("DualSolver.solve", "gap", "inf"),
     ("own_scores", "same other", "nan inf -inf"),
     ("rbf_of_distances", "gamma", "inf"),
     ("code_paths", "weight", "inf"),

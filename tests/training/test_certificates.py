@@ -225,3 +225,10 @@ def test_float64_values_without_time_leave_what_float32_values_found(status, kep
     left = iter(found)
     out = in_precision(lambda dtype, begin: next(left), Values("float32", 1.0), 0, lambda out: 0, lambda out: 1.1)
     assert out == found[kept] | {"status": status}
+
+
+def test_no_margin_is_seen_through_the_rounding_of_given_values(rng):
+    """A float32 Gram matrix of rank 4: its rounding is a landscape of its own, where steps would not end."""
+    Z, y = rng.normal(size=(80, 4)).astype(np.float32), rng.integers(0, 2, 80)
+    est = fit(JointSVC("scatter", nu=0.5, intercept="exact", kernel="precomputed", max_iter=100_000), Z @ Z.T, y)
+    assert est.status_ == "no_margin"

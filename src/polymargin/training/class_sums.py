@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from .certificates import EPS
-from .runs import Out, Run
+from .runs import NO_MARGIN, Out, Run
 from .starting_points import start, start_with_sums
 
 MAX_ROOT_STEPS = 80
@@ -46,7 +46,7 @@ def nu_form(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray | None) -> O
     if not np.all(np.isfinite(q.upper)):
         # An infinite box takes any sum: let one row in each group hold what is missing.
         cap = np.maximum(cap, np.repeat(sums, np.diff(q.groups)))
-    out = run.solve(q, start_with_sums(q, begin, cap))
+    out = solve_margin(run, q, start_with_sums(q, begin, cap))
     r = np.asarray(out["multiplier"])
     rho = float(r[0]) if shares is None else float(shares @ r)
     b = np.zeros(T) if shares is None else rho - r
@@ -58,6 +58,18 @@ def nu_form(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray | None) -> O
         elif rho > 0:
             out["violation"] /= rho
     return out | {"rho": rho, "b": b, "extra": 0.0}
+
+
+def solve_margin(run: Run, q: Qp, alpha: np.ndarray) -> Out:
+    """Minimize q; first only to where a margin shows, if the kernel values have fewer digits than the tolerance asks
+    for where there is none: steps along their rounding would not end."""
+    shows = run.least_margin / max(NO_MARGIN * run.largest, 1e-300)  # the core takes no margin for smaller than this
+    if run.relative and run.limits.tol < shows < 1 and not np.any(q.ridge):
+        out = run.solve(q, alpha, tol=shows, gap=np.inf)  # which is never small where there is no margin
+        if out["status"] != "solved" or np.mean(out["multiplier"]) <= 2 * run.least_margin:
+            return out
+        alpha = out["alpha"]
+    return run.solve(q, alpha)
 
 
 def exact_c_form(run: Run, q: Qp, begin: Any, T: int, shares: np.ndarray) -> Out:

@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from .. import _core
 from ..fitting.examples import COPIED_ROWS, Examples
 from ..fitting.limits import Limits
-from ..kernels import as_data, is_far
+from ..kernels import as_data, is_far, value_error
 from .certificates import EPS, squares
 from .class_sums import Qp, exact_c_form, nu_form
 from .problem import Formulation, Solution
-from .runs import Out, Run, in_precision, scrutiny, value_type
+from .runs import NO_MARGIN, Out, Run, in_precision, scrutiny, value_type
 from .starting_points import start
 from .two_classes import is_signed, signed_form
 
@@ -42,6 +42,8 @@ def solve(f: Formulation, e: Examples, limits: Limits, alpha0: np.ndarray | None
     k = squares(e.X, e.rows, kernel)
     largest = 0.0 if k is None or kernel["centered"] else same * float(k.max(initial=0.0))
     least_margin = EPS * T * (same if k is None else largest)  # scores weigh kernel values by a, whose sum is T
+    if f.nu is not None and kernel["kind"] == "precomputed":
+        least_margin = max(least_margin, min(value_error(e.X, "precomputed") * T, NO_MARGIN) * largest)
     q = program(f, strength, e.segments)
     check_nu(f, e)
 

@@ -108,7 +108,7 @@ class Run:
         """Kernel values that were computed."""
         return self.earlier + (0 if self.core is None else int(self.core.evaluations))
 
-    def solve(self, q: Any, alpha: np.ndarray, *, tol: float | None = None) -> Out:
+    def solve(self, q: Any, alpha: np.ndarray, *, tol: float | None = None, gap: float | None = None) -> Out:
         """Minimize a `dual._Qp`, from alpha.
 
         Where rounding is large, and it may have been larger on the way than it is at the end, "solved" is said only
@@ -117,6 +117,7 @@ class Run:
         tol = self.limits.tol if tol is None else tol
         problem = dict(linear=q.linear, upper=q.upper, ridge=q.ridge, sum=q.sum, entropy=q.entropy)
         problem |= dict(lower=q.lower, tol=tol, relative=self.relative)
+        problem |= {} if gap is None else {"gap": gap}  # the largest that is accepted
         out = self.call(**problem, alpha=alpha)
         for _ in range(TRIES):
             if out["status"] != "solved" or self.error(q) <= tol * self.unit(out):
