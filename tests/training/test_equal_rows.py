@@ -49,6 +49,17 @@ def false_claims(model, X, y, weight=None):
 # --- which rows are one ---
 
 
+def test_columns_are_shared_out(seed):
+    rng = np.random.default_rng(seed)
+    X, y = contradictory(seed, 3)
+    weight = rng.uniform(0.5, 2, len(y))
+    one = equal_rows.merged(Examples(X, np.arange(len(y)), y, 3, weight, {"kind": "rbf"}))
+    B = sp.random_array((5, len(one.first)), density=0.4, format="csr", rng=rng)
+    parts = one.shared_columns(B.indptr, B.indices, B.data)
+    shared = sp.csr_array((parts["values"], parts["indices"], parts["indptr"]), shape=(5, len(y)))
+    np.testing.assert_array_equal(shared.toarray(), one.shared_out(B.toarray()))
+
+
 @pytest.mark.parametrize("storage", ["float64", "float32", "csr"])
 def test_groups_are_equal_rows_of_a_class(seed, storage):
     X, y = contradictory(seed, 3)

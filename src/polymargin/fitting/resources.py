@@ -23,7 +23,7 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "m
 
 @functools.cache
 def openmp() -> threadpoolctl.ThreadpoolController:
-    # Searching the loaded libraries takes about ten milliseconds; asking those found takes almost nothing.
+    # Searching the loaded libraries takes about twenty milliseconds; asking those found takes almost nothing.
     return threadpoolctl.ThreadpoolController().select(user_api="openmp")
 
 
@@ -42,11 +42,11 @@ def threads(n_jobs: int | None, work: float = math.inf) -> int:
         return max(1, cores + 1 + int(n_jobs))
     if get_active_backend()[0].nesting_level:
         return 1
-    limits = [lib["num_threads"] for lib in openmp().info()]
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    if asked.strip().isdigit():
-        limits.append(int(asked))
-    return max(1, min([cores, *limits]))
+    most = min(cores, int(asked)) if asked.strip().isdigit() else cores
+    if most <= 1:
+        return 1
+    return max(1, min([most, *(lib["num_threads"] for lib in openmp().info())]))
 
 
 def budget(memory: str | float, needed: float = math.inf) -> int:
