@@ -18,22 +18,24 @@ void MarginQp<T>::load(const std::vector<Index>& example, std::vector<const T*> 
   shared_ = p_.reference == Reference::mean ? 1 / double(T_) : 0;
   const std::size_t size = static_cast<std::size_t>(m_ * (T_ + 1));
   for (auto* v : {&low, &high, &z, &gradient}) v->assign(size, 0.0);
-  tie_of.resize(size), class_of_.resize(size), base.resize(m_), label_.resize(m_);
+  tie_of.resize(size), axis_.resize(size), along_.assign(size, -1.0), base.resize(m_), label_.resize(m_);
   for (Index r = 0; r < m_; ++r) {
     const Index i = example_[r], y = label_[r] = p_.label[i];
     const double u = p_.upper[i], ref = reference(F.data(), r);
     double total = 0;
     for (Index c = 0; c < T_; ++c) {
       const Index at = c * m_ + r;
-      tie_of[at] = r, class_of_[at] = c;
+      tie_of[at] = r, axis_[at] = c;
+      if (p_.reference != Reference::own) along_[at] = sign(c, r);
       if (c == y && p_.own_target <= 0) continue;
       z[at] = std::abs(b[at]), high[at] = p_.capped ? std::numeric_limits<double>::infinity() : u;
       gradient[at] = sign(c, r) * (F[at] - ref - p_.target(c, y) + p_.ridge[i] * b[at]);
       total += z[at];
     }
     const Index slack = T_ * m_ + r;
-    tie_of[slack] = r, class_of_[slack] = T_, high[slack] = std::numeric_limits<double>::infinity();
+    tie_of[slack] = r, axis_[slack] = y, high[slack] = std::numeric_limits<double>::infinity();
     z[slack] = !p_.capped ? kNoCap : total < kAtCap * u ? u - total : 0;
+    if (p_.reference != Reference::own) along_[slack] = 0;
     base[r] = slack;
     for (Index c = 0; c < T_ && p_.capped; ++c)
       if (z[c * m_ + r] > z[base[r]]) base[r] = c * m_ + r;
@@ -44,7 +46,7 @@ void MarginQp<T>::load(const std::vector<Index>& example, std::vector<const T*> 
 template <class T>
 void MarginQp<T>::confine(Index c) {
   for (Index i = 0; i < T_ * m_; ++i) {
-    const bool moves = class_of_[i] == c;
+    const bool moves = axis_[i] == c;
     low[i] = moves ? 0 : z[i], high[i] = moves ? bound_[i] : z[i];
   }
 }
@@ -71,25 +73,18 @@ double MarginQp<T>::reference(const double* F, Index r) const {
 }
 
 template <class T>
-typename MarginQp<T>::Way MarginQp<T>::way(Index i) const {
-  const Index r = tie_of[i], c = class_of_[i], d = class_of_[base[r]];
-  if (p_.reference == Reference::own) return {c == T_ ? label_[r] : c, d == T_ ? label_[r] : d, -1, 1};
-  return {c, d, sign(c, r), -sign(d, r)};
-}
-
-template <class T>
 double MarginQp<T>::values(Index i, const std::vector<Index>& list, double* out) const {
-  const Index r = tie_of[i];
-  const Way v = way(i);
-  const double ridge = p_.ridge[example_[r]], has_base = class_of_[base[r]] < T_;  // that counts as well
-  std::vector<double> to(T_ + 1, -shared_ * (v.x + v.y));                          // <v, e_c>
-  to[v.c] += v.x, to[v.d] += v.y;
-  auto with = [&](const Way& w) { return w.x * to[w.c] + w.y * to[w.d]; };
+  const Index r = tie_of[i], slacks = T_ * m_;
+  const double ridge = p_.ridge[example_[r]], has_base = base[r] < slacks;  // that counts as well
+  std::vector<double> to(T_, -shared_ * (along_[i] - along_[base[r]]));     // <what i and its base change, e_c>
+  to[axis_[i]] += along_[i], to[axis_[base[r]]] -= along_[base[r]];
+  const T* K = K_[r];
+  auto with = [&](Index j, Index other) { return along_[j] * to[axis_[j]] - along_[other] * to[axis_[other]]; };
   for (Index j : list) {
     const Index s = tie_of[j];
-    *out++ = with(way(j)) * double(K_[r][s]) + (s == r ? ridge * has_base : 0);
+    *out++ = with(j, base[s]) * double(K[s]) + (s == r ? ridge * has_base : 0);
   }
-  return with(v) * double(K_[r][r]) + ridge * (has_base + (class_of_[i] < T_));
+  return with(i, base[r]) * double(K[r]) + ridge * (has_base + (i < slacks));
 }
 
 template <class T>

@@ -35,12 +35,7 @@ class MarginQp : public FaceProgram {
   double jitter() const override;
 
  private:
-  struct Way {  // x e_c + y e_d
-    Index c, d;
-    double x, y;
-  };
   double sign(Index c, Index r) const { return c == T_ ? 0 : c == label_[r] ? 1 : -1; }
-  Way way(Index i) const;  // of the row tie_of[i]
   double reference(const double* F, Index r) const;
 
   const MarginProblem& p_;
@@ -48,7 +43,9 @@ class MarginQp : public FaceProgram {
   const Index T_;
   Index m_ = 0;
   double shared_ = 0;  // -<e_c, e_d> for c != d
-  std::vector<Index> example_, label_, class_of_;
+  std::vector<Index> example_, label_;
+  std::vector<Index> axis_;  // a variable without its base changes the scores by along_ e of this class
+  std::vector<double> along_;
   std::vector<double> bound_;  // upper bounds of all classes
   std::vector<const T*> K_;
 };
