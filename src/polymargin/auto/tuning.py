@@ -246,7 +246,9 @@ def only_scaling(X: Any, scale: np.ndarray) -> str:
     if sp.issparse(X):
         return "every column by its largest value, so that zeros stay zeros"
     if len(scale) < 2:
-        return "the one column of numbers by its standard deviation" if len(scale) else "none, for no column has numbers"
+        return (
+            "the one column of numbers by its standard deviation" if len(scale) else "none, for no column has numbers"
+        )
     return "one factor for all columns, which are equally wide" if np.allclose(scale, scale[:1]) else ""
 
 

@@ -52,7 +52,7 @@ def few_decimals(axes: Any, values: np.ndarray) -> None:
 
 def comparison_picture(found: list[dict[str, Any]]) -> Figure:
     """Accuracy with the spread of the folds, time and support vectors of every machine, the most accurate on top."""
-    found = sorted(reversed(found), key=lambda row: row["accuracy"])  # of equal ones the first on top
+    found = sorted(found, key=lambda row: -row["accuracy"])[::-1]  # of equal ones the first on top
     at = np.arange(len(found))
     accuracy, spread, seconds, vectors = (
         np.array([row[name] for row in found], dtype=float)
