@@ -34,17 +34,25 @@ class RowStore {
   static constexpr Index kLeastRows = 16;  // kept even where the memory budget is smaller
   static constexpr Index kSample = 4096;   // a larger problem starts on a sample of this size
 
+  static constexpr double kShare = 0.5,
+                          kActiveShare = 1.0 / 3;  // of the memory: rows over all columns, and active ones
+
   // `all` may hold rows of an earlier solve and is left for the next one.
   RowStore(const KernelBlocks<T>& K, Span<const Index> rows, std::unique_ptr<RowCache<T>>& all, double memory,
            Team& team)
       : K_(K), rows_(rows), all_(all), memory_(memory), team_(team) {}
 
-  // Rows over all columns. Half of the memory is for these, and a third for the ones over the active columns; what is
-  // left is for the factor of a face, columns that are packed, and blocks in the making.
+  // What the rows of n columns leave of the memory: for the factor of a face, and blocks in the making.
+  static double left(Index n, double memory) {
+    const double whole = double(n) * double(n) * sizeof(T);
+    return memory - std::min(whole, kShare * memory) - std::min(whole, kActiveShare * memory);
+  }
+
+  // Rows over all columns.
   RowCache<T>& all() {
     std::vector<Index> columns(rows_.begin(), rows_.end());
     if (!all_ || all_->columns() != columns) {
-      all_ = std::make_unique<RowCache<T>>(K_, rows_.size, 0.5 * memory_, kLeastRows, team_);
+      all_ = std::make_unique<RowCache<T>>(K_, rows_.size, kShare * memory_, kLeastRows, team_);
       all_->reset(std::move(columns));
     }
     return *all_;
@@ -60,7 +68,7 @@ class RowStore {
       all();
       return;
     }
-    if (!some_) some_ = std::make_unique<RowCache<T>>(K_, rows_.size, memory_ / 3, kLeastRows, team_);
+    if (!some_) some_ = std::make_unique<RowCache<T>>(K_, rows_.size, kActiveShare * memory_, kLeastRows, team_);
     std::vector<Index> columns(active.size());
     for (std::size_t k = 0; k < active.size(); ++k) columns[k] = rows_[active[k]];
     some_->reset(std::move(columns));

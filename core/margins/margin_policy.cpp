@@ -271,7 +271,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
       spare_ = static_cast<Index>(std::clamp((work / kFaceShare - work_) / step, 0.0, double(kSpare * m_)));
     return {};
   }
-  if (n > largest_set || !(splits_ || Face::suits(largest)) || bytes > 0.5 * settings_.memory) {
+  if (n > largest_set || !(splits_ || Face::suits(largest)) ||
+      bytes > RowStore<T>::left(p_.rows.size, settings_.memory)) {
     patience_ *= 2;
     return {};
   }

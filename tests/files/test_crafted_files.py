@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from model_files import Crafted, assert_same_model, npy, pack, set_at, unpack
 
 from polymargin import (
+    AutoSVC,
     JointSVC,
     OneVsRestSVC,
     PairwiseSVC,
@@ -174,6 +175,16 @@ def test_unsorted_sparse_rows(path):
     crafted.save(path)
     with pytest.raises(ValueError, match="unsorted rows"):
         load_model(path)
+
+
+@pytest.mark.parametrize("T", [2, 3])
+@pytest.mark.parametrize("crafted", [dict(temperature_=5e-324), dict(evidence_weight_=1e308), dict(margins_=1e-300)])
+def test_probabilities_of_any_numbers_are_probabilities(T, crafted, path):
+    model = AutoSVC(C=1.0, gamma=0.3).fit(X[y < T], y[y < T])
+    for name, value in crafted.items():
+        setattr(model, name, np.full_like(model.margins_, value) if name == "margins_" else value)
+    found = load_model(save_model(model, path)).predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-9)
 
 
 def test_a_newer_format_says_so(path):

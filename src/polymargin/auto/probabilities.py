@@ -28,6 +28,7 @@ from ..training.decisions import decision_of
 from ..training.expansions import raw_scores
 
 MOST_ODDS = 30.0  # log-odds of a pair beyond which larger ones make no difference
+LARGEST = 1e150
 LOG_T, LOG_W = (-8.0, 5.0), (-12.0, 3.0)
 START = (np.log(0.2), np.log(0.1))
 
@@ -63,16 +64,22 @@ def margins(machine: Any) -> np.ndarray:
     return np.maximum(rho, 1e-12)
 
 
+@np.errstate(over="ignore")
 def probabilities(machine: Any, Z: Any, unit: np.ndarray, t: float, w: float) -> np.ndarray:
     """P of the rows Z; the winner of the vote is moved to the top where the sums favor another class."""
     F, winner = decided(machine, Z)
-    F = F / unit
+    F = bounded(F / unit)
     if not by_pairs(machine):
-        return softmax(F / t, axis=1)
+        return softmax(bounded(F / t), axis=1)
     code = decision_of(machine).code
-    S, rows = closest(F, code, t) + w * evidence(F, code), np.arange(len(F))
+    S, rows = bounded(closest(F, code, t) + w * evidence(F, code)), np.arange(len(F))
     S[rows, winner] = np.maximum(S[rows, winner], S.max(axis=1) + 1e-9)
     return softmax(S, axis=1)
+
+
+def bounded(S: np.ndarray) -> np.ndarray:
+    """Numbers whose sums and differences are finite; a file can hold coefficients of any size."""
+    return np.clip(S, -LARGEST, LARGEST)
 
 
 def closest(f: np.ndarray, code: np.ndarray, t: float) -> np.ndarray:
