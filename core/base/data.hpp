@@ -17,6 +17,22 @@ struct Data {
   const void* indptr = nullptr;
   bool wide_index = false;  // indices and indptr are int64, else int32
   bool sparse() const { return indptr != nullptr; }
+
+  // Row i is stored at the places begin(i), ..., end(i) - 1, each with a value and a feature.
+  Index begin(Index i) const { return sparse() ? index(indptr, i) : i * stride; }
+  Index end(Index i) const { return sparse() ? index(indptr, i + 1) : i * stride + d; }
+  double value(Index place) const {
+    const void* all = sparse() ? values : x;
+    return wide ? static_cast<const double*>(all)[place] : static_cast<const float*>(all)[place];
+  }
+  Index feature(Index i, Index place) const { return sparse() ? index(indices, place) : place - i * stride; }
+  // Dense: where feature k of row i is.
+  const void* at(Index i, Index k = 0) const { return static_cast<const char*>(x) + (i * stride + k) * (wide ? 8 : 4); }
+
+ private:
+  Index index(const void* list, Index place) const {
+    return wide_index ? static_cast<const std::int64_t*>(list)[place] : static_cast<const std::int32_t*>(list)[place];
+  }
 };
 
 // A borrowed range, as std::span in C++20.

@@ -96,7 +96,7 @@ Data rows_of(Data X, Index from, Index to) {
   if (X.sparse())
     X.indptr = static_cast<const char*>(X.indptr) + from * (X.wide_index ? 8 : 4);
   else
-    X.x = static_cast<const char*>(X.x) + from * X.stride * (X.wide ? 8 : 4);
+    X.x = X.at(from);
   return X;
 }
 

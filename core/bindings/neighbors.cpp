@@ -10,19 +10,6 @@
 namespace polymargin {
 namespace {
 
-template <class T>
-Neighbors search(const NeighborQuery& q, const nb::object& tell, int n_jobs) {
-  const nb::gil_scoped_release free;
-  Kernel squared;
-  squared.kind = KernelKind::sqeuclidean;
-  Team team(n_jobs);
-  return neighbors(KernelBlocks<T>(q.X, q.X, squared), q, team, [&](double share) {
-    const nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!tell.is_none()) tell(share);
-  });
-}
-
 nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector<Index> group, Vector<Index> queries,
                   Index k, double radius, bool supervised, double gamma, double alpha, bool inside, Index classes,
                   Vector<double> scale, bool others, nb::object tell, const std::string& dtype, int n_jobs) {
@@ -45,7 +32,15 @@ nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector
   if (!(gamma > 0) || !std::isfinite(gamma) || !std::isfinite(alpha)) refuse("gamma > 0 and alpha must be finite");
   checked(radius, 0, kInfinite, "radius");
   if (k < 0) refuse("k must be at least 0");
-  Neighbors found = is_double(dtype) ? search<double>(q, tell, n_jobs) : search<float>(q, tell, n_jobs);
+  const auto search = is_double(dtype) ? neighbors<double> : neighbors<float>;
+  Neighbors found = without_gil([&] {
+    Team team(n_jobs);
+    return search(q, team, [&](double share) {
+      const nb::gil_scoped_acquire gil;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (!tell.is_none()) tell(share);
+    });
+  });
   return nb::make_tuple(as_vector(std::move(found.indptr)), as_vector(std::move(found.indices)),
                         as_vector(std::move(found.D)), as_vector(std::move(found.other)),
                         as_vector(std::move(found.other_D)));

@@ -110,9 +110,6 @@ struct CodeColumns : ScoredRows {
     model = {this->sv_rows, {span(indptr), span(indices), span(values), {}}, span(bias)};
     check_columns(model.coef.offsets, model.coef.at, model.coef.b, model.columns(), this->sv_rows.size);
   }
-  void check_pairs(Index classes) const {
-    if (classes < 2 || !is_product(2 * model.columns(), classes, classes - 1)) refuse("pairs need one column each");
-  }
 
   CodeModel model;
 };
@@ -128,26 +125,17 @@ Array scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_r
   });
 }
 
-Array votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+// Votes of all classes, or a winner.
+template <class Out, auto wide, auto narrow>
+Array pairs_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
                Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
                const std::string& dtype, int n_jobs) {
   const CodeColumns a(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
-  a.check_pairs(classes);
-  auto compute = is_double(dtype) ? pair_votes<double> : pair_votes<float>;
-  auto out = empty<double>(a.Z.data.n, classes);
-  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, double* votes, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.model, classes, votes, team);
-  });
-}
-
-Array winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
-                 Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
-                 const std::string& dtype, int n_jobs) {
-  const CodeColumns a(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
-  a.check_pairs(classes);
-  auto compute = is_double(dtype) ? dag_winners<double> : dag_winners<float>;
-  return a.in_batches(empty<Index>(a.Z.data.n), n_jobs, [&](const Data& rows, Index, Index* winners, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.model, classes, winners, team);
+  if (classes < 2 || !is_product(2 * a.model.columns(), classes, classes - 1)) refuse("pairs need one column each");
+  const auto compute = is_double(dtype) ? wide : narrow;
+  auto out = std::is_same_v<Out, Index> ? empty<Out>(a.Z.data.n) : empty<Out>(a.Z.data.n, classes);
+  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, Out* found, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, classes, found, team);
   });
 }
 
@@ -155,24 +143,27 @@ Array winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_
 
 void bind_scores(nb::module_& m) {
   using namespace nb::literals;
-  m.def("scores", &all_scores, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a, "intercept"_a,
-        "dtype"_a = "float32", "n_jobs"_a = 1,
-        "f[i, c] = sum over class c of alpha_j k(x_j, z_i) + b_c, shape (len(Z), n_classes). Without segments alpha is "
-        "the matrix of classes and support vectors, row by row.");
-  m.def("argmax_scores", &best_classes, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a,
-        "intercept"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
-        "The class with the largest score, the smaller one of equals, shape (len(Z),).");
-  m.def("own_scores", &own_class_scores, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "segments"_a, "alpha"_a,
-        "intercept"_a, "labels"_a, "same"_a, "other"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
-        "same f[i, labels[i]] + other (the sum of the other classes' scores), shape (len(Z),).");
-  m.def("code_scores", &scores_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
-        "bias"_a, "dtype"_a = "float32", "n_jobs"_a = 1, "Scores of all columns, shape (len(Z), n_columns).");
-  m.def("pair_votes", &votes_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
-        "bias"_a, "classes"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
-        "Votes of all pairs with the tie-break of core/scores/code_scores.hpp, shape (len(Z), classes).");
-  m.def("dag_winners", &winners_of, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, "indptr"_a, "indices"_a, "values"_a,
-        "bias"_a, "classes"_a, "dtype"_a = "float32", "n_jobs"_a = 1,
-        "The class at the end of each row's way through the decision graph, shape (len(Z),).");
+  const auto def = [&](const char* name, auto function, const char* text, const auto&... model) {
+    m.def(name, function, "Z"_a, "SV"_a.none(), "kernel"_a, "sv_rows"_a, model..., "dtype"_a = "float32",
+          "n_jobs"_a = 1, text);
+  };
+  def("scores", &all_scores,
+      "f[i, c] = sum over class c of alpha_j k(x_j, z_i) + b_c, shape (len(Z), n_classes). Without segments alpha is "
+      "the matrix of classes and support vectors, row by row.",
+      "segments"_a, "alpha"_a, "intercept"_a);
+  def("argmax_scores", &best_classes, "The class with the largest score, the smaller one of equals, shape (len(Z),).",
+      "segments"_a, "alpha"_a, "intercept"_a);
+  def("own_scores", &own_class_scores,
+      "same f[i, labels[i]] + other (the sum of the other classes' scores), shape (len(Z),).", "segments"_a, "alpha"_a,
+      "intercept"_a, "labels"_a, "same"_a, "other"_a);
+  def("code_scores", &scores_of, "Scores of all columns, shape (len(Z), n_columns).", "indptr"_a, "indices"_a,
+      "values"_a, "bias"_a);
+  def("pair_votes", &pairs_of<double, pair_votes<double>, pair_votes<float>>,
+      "Votes of all pairs with the tie-break of core/scores/code_scores.hpp, shape (len(Z), classes).", "indptr"_a,
+      "indices"_a, "values"_a, "bias"_a, "classes"_a);
+  def("dag_winners", &pairs_of<Index, dag_winners<double>, dag_winners<float>>,
+      "The class at the end of each row's way through the decision graph, shape (len(Z),).", "indptr"_a, "indices"_a,
+      "values"_a, "bias"_a, "classes"_a);
 }
 
 }  // namespace polymargin

@@ -10,16 +10,11 @@ namespace {
 constexpr Index kMeanRows = 1024, kUsualRows = 128;
 constexpr double kUsual = 0.4;  // share of equal values above which lists are tried
 
-double value_at(const Data& X, Index i, Index k) {
-  const void* x = row_start(X, i);
-  return X.wide ? static_cast<const double*>(x)[k] : static_cast<const float*>(x)[k];
-}
-
 std::vector<double> mean_row(const Data& X) {
   std::vector<double> sum(X.d, 0);
   const Index used = std::min(X.n, kMeanRows);
   for (Index r = 0; r < used; ++r)  // spread over all rows
-    for (Index k = 0, i = r * X.n / used; k < X.d; ++k) sum[k] += value_at(X, i, k);
+    for (Index k = 0, place = X.begin(r * X.n / used); k < X.d; ++k) sum[k] += X.value(place + k);
   for (double& s : sum) s = used ? s / used : 0;
   return sum;
 }
@@ -32,8 +27,8 @@ double set_usual(const Data& X, std::vector<double>& mean) {
   std::vector<Index> lead(X.d, 0), count(X.d, 0);
   for (int pass = 0; pass < 2; ++pass)
     for (Index r = 0; r < used; ++r)
-      for (Index k = 0, i = r * X.n / used; k < X.d; ++k) {
-        const double x = value_at(X, i, k);
+      for (Index k = 0, place = X.begin(r * X.n / used); k < X.d; ++k) {
+        const double x = X.value(place + k);
         if (pass == 1) {
           count[k] += x == usual[k];
         } else if (lead[k] == 0) {

@@ -13,29 +13,22 @@ constexpr double kFar = 256, kVanished = 45;
 
 }  // namespace
 
-// sum_k gamma_k (a_k - b_k)^2 of row i of A and row j of B, of whatever form, feature by feature.
 template <class T>
 double KernelBlocks<T>::exponent(Index i, Index j) const {
-  struct Cursor {
-    const Data& X;
-    Index row, at, end;
-    Cursor(const Data& data, Index r)
-        : X(data),
-          row(r),
-          at(X.sparse() ? index_at(X.indptr, X.wide_index, r) : 0),
-          end(X.sparse() ? index_at(X.indptr, X.wide_index, r + 1) : X.d) {}
-    Index feature() const { return at == end ? X.d : X.sparse() ? index_at(X.indices, X.wide_index, at) : at; }
-    double take(Index k) {
-      if (feature() != k) return 0;
-      const void* x = X.sparse() ? X.values : row_start(X, row);
-      const Index p = at++;
-      return X.wide ? static_cast<const double*>(x)[p] : static_cast<const float*>(x)[p];
-    }
-  } a(A_, i), b(B_, j);
   double sum = 0;
-  for (Index k = std::min(a.feature(), b.feature()); k < A_.d; k = std::min(a.feature(), b.feature())) {
-    const double gap = a.take(k) - b.take(k);
+  auto add = [&](Index k, double gap) {
     sum += (kernel_.gammas.empty() ? kernel_.gamma : kernel_.gammas[k]) * gap * gap;
+  };
+  Index p = A_.begin(i), q = B_.begin(j);
+  if (!sparse()) {
+    for (Index k = 0; k < A_.d; ++k) add(k, A_.value(p + k) - B_.value(q + k));
+    return sum;
+  }
+  const Index p_end = A_.end(i), q_end = B_.end(j);
+  while (p < p_end || q < q_end) {
+    const Index k = p < p_end ? A_.feature(i, p) : A_.d, l = q < q_end ? B_.feature(j, q) : A_.d;
+    add(std::min(k, l), (k <= l ? A_.value(p) : 0.0) - (l <= k ? B_.value(q) : 0.0));
+    p += k <= l, q += l <= k;
   }
   return sum;
 }

@@ -90,7 +90,6 @@ T KernelBlocks<T>::used_norm(T squared) const {
 template <class T>
 void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
   Scratch& s = scratch();
-  const T* scale = scale_.empty() ? nullptr : scale_.data();
   if (sparse()) {
     for (Index r = 0; r < rows.size; ++r) {
       s.values.clear();
@@ -107,9 +106,8 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
     const Index m = std::min<Index>(lanes, rows.size - r);
     for (Index k = 0; k == 0 || k < A_.d; k += kFeatures) {
       const Index count = std::min(kFeatures, A_.d - k);
-      for (Index l = 0; l < lanes; ++l)
-        s.starts[l] = static_cast<const char*>(row_start(A_, rows[r + std::min(l, m - 1)])) + k * (A_.wide ? 8 : 4);
-      ops_.pack(A_.wide, s.starts.data(), count, mean_of(A_, k), scale ? scale + k : nullptr, panel);
+      for (Index l = 0; l < lanes; ++l) s.starts[l] = A_.at(rows[r + std::min(l, m - 1)], k);
+      ops_.pack(A_.wide, s.starts.data(), count, mean_of(A_, k), scale_of(k), panel);
       ops_.norms(panel, count, k > 0, sums);
     }
     std::copy(sums, sums + m, out + r);
@@ -145,14 +143,10 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
   const Index panels = (s.cols.size + lanes - 1) / lanes, size = (to - from) * lanes;
   T* panel = s.panels.get(panels * size);
   T* norms = s.col_norms.get(panels * lanes);
-  const T* scale = scale_.empty() ? nullptr : scale_.data() + from;
   s.starts.resize(lanes);
   for (Index p = 0; p < panels; ++p) {
-    for (Index l = 0; l < lanes; ++l) {
-      const Index c = std::min(p * lanes + l, s.cols.size - 1);
-      s.starts[l] = static_cast<const char*>(row_start(B_, s.cols[c])) + from * (B_.wide ? 8 : 4);
-    }
-    ops_.pack(B_.wide, s.starts.data(), to - from, mean_of(B_, from), scale, panel + p * size);
+    for (Index l = 0; l < lanes; ++l) s.starts[l] = B_.at(s.cols[std::min(p * lanes + l, s.cols.size - 1)], from);
+    ops_.pack(B_.wide, s.starts.data(), to - from, mean_of(B_, from), scale_of(from), panel + p * size);
     if (term_ == Term::square)
       std::fill(norms + p * lanes, norms + (p + 1) * lanes, T(0));
     else if (has_norms_)
@@ -167,8 +161,7 @@ void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
 // The features from..to of row i of A, as they enter the sums.
 template <class T>
 void KernelBlocks<T>::convert(Index i, Index from, Index to, T* out) const {
-  const char* x = static_cast<const char*>(row_start(A_, i)) + from * (A_.wide ? 8 : 4);
-  ops_.convert(A_.wide, x, to - from, mean_of(A_, from), scale_.empty() ? nullptr : scale_.data() + from, out);
+  ops_.convert(A_.wide, A_.at(i, from), to - from, mean_of(A_, from), scale_of(from), out);
 }
 
 // The dots of some rows with the features from..to of the columns that are packed. By lists of the values that are not 0, where
@@ -230,7 +223,7 @@ template <class T>
 void KernelBlocks<T>::gather(Span<const Index> rows, Span<const Index> cols, T* out, Index ldo) const {
   const T offset = formula_.offset;
   for (Index r = 0; r < rows.size; ++r) {
-    const void* x = row_start(A_, rows[r]);
+    const void* x = A_.at(rows[r]);
     T* y = out + r * ldo;
     if (A_.wide)
       for (Index c = 0; c < cols.size; ++c) y[c] = static_cast<T>(static_cast<const double*>(x)[cols[c]]) + offset;

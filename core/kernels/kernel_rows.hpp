@@ -37,15 +37,15 @@ class KernelBlocks {
   void gram(Span<const Index> rows, T* out, Index ld, Team& team, const std::function<bool()>& stop = {}) const;
   // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.
   void diagonal(Span<const Index> rows, double* out) const;
+  // sum_k gamma_k (a_k - b_k)^2 of row i of A and row j of B in float64, feature by feature: exact where norms would cancel.
+  double exponent(Index i, Index j) const;
   // Columns that are computed together: blocks with as many, or a multiple, waste nothing.
   Index width() const;
   // Multiply-adds per value, approximately.
   double cost() const {
     if (kernel_.kind == KernelKind::precomputed) return 1;
     if (!A_.sparse() || A_.n == 0) return 20 + static_cast<double>(A_.d);
-    const double stored = A_.wide_index ? static_cast<const std::int64_t*>(A_.indptr)[A_.n]
-                                        : static_cast<const std::int32_t*>(A_.indptr)[A_.n];
-    return 20 + stored / static_cast<double>(A_.n);
+    return 20 + static_cast<double>(A_.end(A_.n - 1) - A_.begin(0)) / static_cast<double>(A_.n);
   }
   // Whether `block` must not be called from several threads at once.
   bool serial() const { return kernel_.kind == KernelKind::callable; }
@@ -64,6 +64,7 @@ class KernelBlocks {
     if (mean_.empty()) return nullptr;
     return X.wide ? static_cast<const void*>(wide_mean_.data() + k) : mean_.data() + k;
   }
+  const T* scale_of(Index k) const { return scale_.empty() ? nullptr : scale_.data() + k; }
   bool sparse() const { return A_.sparse() || B_.sparse(); }
   bool little(Index rows, Index cols) const;
   void set_columns(Span<const Index> cols, Scratch& s) const;                 // at most width()
@@ -77,7 +78,6 @@ class KernelBlocks {
   template <class F>
   void each_value(const Data& X, Index i, Scratch& s, F f) const;
   void squared_norms(Span<const Index> rows, T* out) const;
-  double exponent(Index i, Index j) const;
   double farthest(const T* col_norms, Index n) const;
   void recompute_far(Index i, T row_norm, const T* dots, const T* col_norms, double farthest, Span<const Index> cols,
                      T* out) const;

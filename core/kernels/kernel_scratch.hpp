@@ -24,14 +24,6 @@ class Buffer {
   std::vector<T> room_;
 };
 
-inline const void* row_start(const Data& X, Index i) {
-  const Index bytes = i * X.stride * (X.wide ? 8 : 4);
-  return static_cast<const char*>(X.x) + bytes;
-}
-inline Index index_at(const void* p, bool wide, Index i) {
-  return wide ? static_cast<const std::int64_t*>(p)[i] : static_cast<const std::int32_t*>(p)[i];
-}
-
 // f(feature, value as T) for the stored values of row i of a CSR matrix, in the order of the features.
 template <class T, class S, class J, class F>
 void each_stored(const Data& X, Index i, F f) {
@@ -67,11 +59,11 @@ struct KernelBlocks<T>::Scratch {
 template <class T>
 template <class F>
 void KernelBlocks<T>::each_value(const Data& X, Index i, Scratch& s, F f) const {
-  const T* scale = scale_.empty() ? nullptr : scale_.data();
+  const T* scale = scale_of(0);
   auto scaled = [&](Index k, T x) { f(k, x * (scale ? scale[k] : uniform_)); };
   if (X.sparse()) return each_stored<T>(X, i, scaled);
   T* x = s.rows.get(X.d);
-  ops_.convert(X.wide, row_start(X, i), X.d, nullptr, nullptr, x);
+  ops_.convert(X.wide, X.at(i), X.d, nullptr, nullptr, x);
   for (Index k = 0; k < X.d; ++k) scaled(k, x[k]);
 }
 

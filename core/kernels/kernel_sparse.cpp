@@ -55,8 +55,8 @@ void KernelBlocks<T>::set_sparse_columns(Scratch& s) const {
 
 template <class T>
 void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
-  const Index lanes = ops_.sparse_lanes, d = A_.d, used = static_cast<Index>(s.features.size());
-  const bool mapped = d <= kMapped;
+  const Index lanes = ops_.sparse_lanes, used = static_cast<Index>(s.features.size());
+  const bool mapped = A_.d <= kMapped;
   const T* panel = s.panels.get((used + 1) * lanes);
   T* tile = s.tile.get(lanes);
   T* col_norms = s.col_norms.get(lanes);
@@ -87,10 +87,8 @@ void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, In
         n += q > 0;
       }
     };
-    const Index i = rows[r];
-    const Index stored =
-        A_.sparse() ? index_at(A_.indptr, A_.wide_index, i + 1) - index_at(A_.indptr, A_.wide_index, i) : d;
-    if (static_cast<Index>(s.slots.size()) < stored + used + 1) s.slots.resize(stored + used + 1);
+    const Index i = rows[r], most = A_.end(i) - A_.begin(i) + used + 1;
+    if (static_cast<Index>(s.slots.size()) < most) s.slots.resize(most);
     if (s.values.size() < s.slots.size()) s.values.resize(s.slots.size());
     each_value(A_, i, s, put);
     if (term_ == Term::distance)

@@ -21,16 +21,9 @@ double rounding_error(double largest, double size) {
 // f(feature, value) for row i; an empty mean is 0, and CSR rows have none.
 template <class F>
 void each_entry(const Data& X, const std::vector<float>& mean, Index i, const F& f) {
-  auto index = [&](const void* p, Index at) {
-    return X.wide_index ? static_cast<const std::int64_t*>(p)[at] : Index(static_cast<const std::int32_t*>(p)[at]);
-  };
-  const void* x = X.sparse() ? X.values : X.x;
-  const Index from = X.sparse() ? index(X.indptr, i) : i * X.stride;
-  const Index to = X.sparse() ? index(X.indptr, i + 1) : from + X.d;
-  for (Index p = from; p < to; ++p) {
-    const Index k = X.sparse() ? index(X.indices, p) : p - from;
-    const double value = X.wide ? static_cast<const double*>(x)[p] : static_cast<const float*>(x)[p];
-    f(k, mean.empty() ? value : value - double(mean[k]));
+  for (Index p = X.begin(i); p < X.end(i); ++p) {
+    const Index k = X.feature(i, p);
+    f(k, mean.empty() ? X.value(p) : X.value(p) - double(mean[k]));
   }
 }
 

@@ -45,33 +45,6 @@ int count_within(const T* x, T bound) {
   return count;
 }
 
-// |x_i - x_j|^2 from differences in float64: exact where float32 norms would cancel.
-double squared_gap(const Data& X, Index i, Index j) {
-  double sum = 0;
-  auto add = [&](double gap) { sum += gap * gap; };
-  if (!X.sparse()) {
-    auto dense = [&](auto* x) {
-      for (Index k = 0; k < X.d; ++k) add(double(x[i * X.stride + k]) - x[j * X.stride + k]);
-    };
-    X.wide ? dense(static_cast<const double*>(X.x)) : dense(static_cast<const float*>(X.x));
-    return sum;
-  }
-  auto index = [&](const void* p, Index at) -> Index {
-    return X.wide_index ? static_cast<const std::int64_t*>(p)[at] : static_cast<const std::int32_t*>(p)[at];
-  };
-  auto value = [&](Index at) -> double {
-    return X.wide ? static_cast<const double*>(X.values)[at] : static_cast<const float*>(X.values)[at];
-  };
-  Index p = index(X.indptr, i), q = index(X.indptr, j);
-  const Index p_end = index(X.indptr, i + 1), q_end = index(X.indptr, j + 1);
-  while (p < p_end || q < q_end) {
-    const Index k = p < p_end ? index(X.indices, p) : X.d, m = q < q_end ? index(X.indices, q) : X.d;
-    add((k <= m ? value(p) : 0.0) - (m <= k ? value(q) : 0.0));
-    p += k <= m, q += m <= k;
-  }
-  return sum;
-}
-
 // What is known of one query.
 struct Found {
   std::vector<Candidate> near;                // a heap with the worst on top, or within a radius a list
@@ -186,8 +159,10 @@ double Dissimilarity::inverse(double D, Index a, Index b) const {
 }
 
 template <class T>
-Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team& team,
-                    const std::function<void(double)>& tell) {
+Neighbors neighbors(const NeighborQuery& q, Team& team, const std::function<void(double)>& tell) {
+  Kernel distance;
+  distance.kind = KernelKind::sqeuclidean;
+  const KernelBlocks<T> squared(q.X, q.X, distance);
   const Index n = q.order.size, m = q.queries.size, width = squared.width();
   const bool symmetric = m == n;
   const Span<const Index> queries = symmetric ? q.order : q.queries;
@@ -234,11 +209,11 @@ Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team
       work += static_cast<double>(list[end].to - list[end].from) * width * squared.cost();
     team.run(end - at, [&](Index k) { one(list[at + k]); });
     at = end;
-    if (tell) tell(static_cast<double>(at) / count);
+    tell(static_cast<double>(at) / count);
   }
 
   auto again = [&](Index i, Candidate& c) {  // in float64
-    if (sizeof(T) == 4 && c.row >= 0) c.D = q.D(c.squared = squared_gap(q.X, i, c.row), q.label[i], q.label[c.row]);
+    if (sizeof(T) == 4 && c.row >= 0) c.D = q.D(c.squared = squared.exponent(i, c.row), q.label[i], q.label[c.row]);
   };
   team.run((m + kStep - 1) / kStep, [&](Index task) {
     for (Index r = task * kStep; r < std::min((task + 1) * kStep, m); ++r) {
@@ -269,9 +244,7 @@ Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team
   return out;
 }
 
-template Neighbors neighbors<float>(const KernelBlocks<float>&, const NeighborQuery&, Team&,
-                                    const std::function<void(double)>&);
-template Neighbors neighbors<double>(const KernelBlocks<double>&, const NeighborQuery&, Team&,
-                                     const std::function<void(double)>&);
+template Neighbors neighbors<float>(const NeighborQuery&, Team&, const std::function<void(double)>&);
+template Neighbors neighbors<double>(const NeighborQuery&, Team&, const std::function<void(double)>&);
 
 }  // namespace polymargin

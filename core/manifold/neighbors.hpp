@@ -54,7 +54,6 @@ struct NeighborQuery {
 // A search in float32 ends with the dissimilarities of the pairs found in float64. tell(share done) is called from time to
 // time by the calling thread, and may throw.
 template <class T>
-Neighbors neighbors(const KernelBlocks<T>& squared, const NeighborQuery& q, Team& team,
-                    const std::function<void(double)>& tell = {});
+Neighbors neighbors(const NeighborQuery& q, Team& team, const std::function<void(double)>& tell);
 
 }  // namespace polymargin

@@ -35,7 +35,7 @@ INLINE void store_narrowed(T* p, Doubles x) {
     store<double>(p, x);
   else
     store_pack<W<double>>(
-        p, __builtin_convertvector((x < kTiny) & (x > -kTiny) ? Doubles{} : x, typename Pack<T, W<double>>::V));
+        p, __builtin_convertvector(((x < kTiny) & (x > -kTiny)) ? Doubles{} : x, typename Pack<T, W<double>>::V));
 }
 
 // ---- scores ----

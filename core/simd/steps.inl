@@ -173,18 +173,13 @@ void add_rows_to_four(const T* const* rows, const double* coef, Index n_rows, In
   constexpr int N = W<double>;
   Index k = begin;
   for (; k + 2 * N <= end; k += 2 * N) {
-    V<double> a0 = load(G + k), a1 = load(G + k + N), b0 = load(G + ld + k), b1 = load(G + ld + k + N);
-    V<double> c0 = load(G + 2 * ld + k), c1 = load(G + 2 * ld + k + N);
-    V<double> d0 = load(G + 3 * ld + k), d1 = load(G + 3 * ld + k + N);
+    V<double> sum[4][2];
+    UNROLL for (int v = 0; v < 8; ++v) sum[v / 2][v % 2] = load(G + v / 2 * ld + k + v % 2 * N);
     for (Index r = 0; r < n_rows; ++r) {
-      const V<double> x = widened<N>(rows[r] + k), y = widened<N>(rows[r] + k + N);
-      const double a = coef[r], b = coef[n_rows + r], c = coef[2 * n_rows + r], d = coef[3 * n_rows + r];
-      a0 += a * x, a1 += a * y, b0 += b * x, b1 += b * y;
-      c0 += c * x, c1 += c * y, d0 += d * x, d1 += d * y;
+      const V<double> x[2] = {widened<N>(rows[r] + k), widened<N>(rows[r] + k + N)};
+      UNROLL for (int v = 0; v < 8; ++v) sum[v / 2][v % 2] += coef[v / 2 * n_rows + r] * x[v % 2];
     }
-    store(G + k, a0), store(G + k + N, a1), store(G + ld + k, b0), store(G + ld + k + N, b1);
-    store(G + 2 * ld + k, c0), store(G + 2 * ld + k + N, c1);
-    store(G + 3 * ld + k, d0), store(G + 3 * ld + k + N, d1);
+    UNROLL for (int v = 0; v < 8; ++v) store(G + v / 2 * ld + k + v % 2 * N, sum[v / 2][v % 2]);
   }
   for (; k < end; ++k)
     for (int v = 0; v < 4; ++v)

@@ -125,36 +125,27 @@ INLINE I<T> iota() {
 #endif
 
 template <class T>
-V<T> vmax(V<T> a, V<T> b);
-template <class T>
-V<T> vmin(V<T> a, V<T> b);
-#if defined(POLYMARGIN_INTRINSIC)
-template <>
-INLINE V<float> vmax<float>(V<float> a, V<float> b) {
-  return POLYMARGIN_INTRINSIC(max_ps)(a, b);
-}
-template <>
-INLINE V<double> vmax<double>(V<double> a, V<double> b) {
-  return POLYMARGIN_INTRINSIC(max_pd)(a, b);
-}
-template <>
-INLINE V<float> vmin<float>(V<float> a, V<float> b) {
-  return POLYMARGIN_INTRINSIC(min_ps)(a, b);
-}
-template <>
-INLINE V<double> vmin<double>(V<double> a, V<double> b) {
-  return POLYMARGIN_INTRINSIC(min_pd)(a, b);
-}
-#else
-template <class T>
 INLINE V<T> vmax(V<T> a, V<T> b) {
+#if defined(POLYMARGIN_INTRINSIC)
+  if constexpr (sizeof(T) == 4)
+    return POLYMARGIN_INTRINSIC(max_ps)(a, b);
+  else
+    return POLYMARGIN_INTRINSIC(max_pd)(a, b);
+#else
   return a > b ? a : b;
+#endif
 }
 template <class T>
 INLINE V<T> vmin(V<T> a, V<T> b) {
+#if defined(POLYMARGIN_INTRINSIC)
+  if constexpr (sizeof(T) == 4)
+    return POLYMARGIN_INTRINSIC(min_ps)(a, b);
+  else
+    return POLYMARGIN_INTRINSIC(min_pd)(a, b);
+#else
   return a < b ? a : b;
-}
 #endif
+}
 
 #if defined(POLYMARGIN_INTRINSIC) && defined(__FMA__)
 INLINE V<float> multiply_add(V<float> a, V<float> b, V<float> c) { return POLYMARGIN_INTRINSIC(fmadd_ps)(a, b, c); }
