@@ -19,6 +19,7 @@ constexpr Index kSpare = 2;     // steps per row, at most, before free variables
 constexpr double kFaceShare = 2,
                  kQuick =
                      2e9;  // a factor may cost so much more than the steps since the last one; if few rows come, this
+constexpr double kRough = 0.1;         // tolerance from which on steps are few
 constexpr double kMostWork = 2e10;     // multiply-adds of one face,
 constexpr double kFirstWork = 1e6;     // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kFirstShare = 0.3;    // of the work of the steps before it: they come in longer vectors
@@ -266,7 +267,8 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   if (full > free && waited_ < kSettling * m_) return {};
   const double work = splits_ ? 0 : factors;
   few_come_ = coming <= std::min(most, n / kMostCome);
-  if (n < 2 || work > std::max(kFaceShare * work_, independent_ || !(all || few_come_) ? 0 : kQuick)) {
+  const bool quick = !independent_ && (all || few_come_) && settings_.tol < kRough;
+  if (n < 2 || work > std::max(kFaceShare * work_, quick ? kQuick : 0)) {
     if (p_.reference == Reference::own)  // llw on segment takes 1.7 times as long with it
       spare_ = static_cast<Index>(std::clamp((work / kFaceShare - work_) / step, 0.0, double(kSpare * m_)));
     return {};
