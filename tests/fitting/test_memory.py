@@ -43,6 +43,16 @@ for machine in (PairwiseSVC(), OneVsRestSVC(), JointSVC("crammer-singer"), Joint
         before = kilobytes("VmRSS")
         search.fit(X, y)
         print(f"{(kilobytes('VmHWM') - before) / 1000 / most:.2f} of the memory: {search}")
+
+Y = np.arange(4000) % 4
+Z = r.normal(size=(4000, 6)) + 0.5 * r.normal(size=(4, 6))[Y]
+for model in (JointSVC("scatter", C=100.0, tol=1e-5), OneVsRestSVC(C=10.0)):
+    model.set_params(memory="30MB", n_jobs=1).fit(Z[:500], Y[:500])
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+    before = kilobytes("VmRSS")
+    model.fit(Z, Y)
+    print(f"{(kilobytes('VmHWM') - before) / 1000:.1f} MB in: {model}")
 """
 LIMIT = """
 import resource
@@ -90,6 +100,13 @@ def test_searches_keep_to_their_memory(said):
     shares = [float(line.split()[0]) for line in said if " of the memory: " in line]
     assert len(shares) == 7
     assert max(shares) <= 1.1, shares
+
+
+@pytest.mark.skipif(not peak_can_be_reset(), reason="the system does not tell the peak of a part of a run")
+def test_fits_keep_to_their_memory(said):
+    """All kernel values would take 64 MB; `python -m campaigns.memory` has every other kind."""
+    sizes = [float(line.split()[0]) for line in said if " MB in: " in line]
+    assert len(sizes) == 2 and max(sizes) <= 33, said
 
 
 @linux
