@@ -315,7 +315,7 @@ class RadiusMarginSearch(BestEstimator):
 
     def _sample(self, y: np.ndarray) -> np.ndarray:
         """The rows that the criterion sees: all, or as many of each class as the limits leave."""
-        n, per_value = len(y), 9.5 if self.kernel == "ellipsoidal" else 19  # including what the solvers need
+        n, per_value = len(y), 11 if self.kernel == "ellipsoidal" else 19  # including what the solvers need
         most = max(2 * (y.max() + 1), int(np.sqrt(budget(self.memory) / per_value)))
         if self.max_samples is not None:
             most = min(most, self.max_samples)
