@@ -38,7 +38,7 @@ def measured(name: str, made: tuple, given: argparse.Namespace) -> dict:
     X, y = rows(name, given.rows, d, "uvwz", np.random.default_rng(given.seed))
     few = slice(0, given.rows // 8)
     model = make().set_params(memory=f"{given.megabytes}MB")
-    easier = {"C": 10.0, "tol": 1e-3}  # those fits take minutes, and no more memory
+    easier = {"C": 10.0, "tol": 1e-3}  # with those of the list, fits on so many rows take minutes
     model.set_params(**{key: value for key, value in easier.items() if isinstance(getattr(model, key, None), float)})
     model.fit(X[few], y[few])
     gc.collect()
