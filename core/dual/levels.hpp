@@ -94,7 +94,8 @@ Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinne
     std::vector<double> f(w), multiplier(coarse.multiplier);
     for (Index c = 0; c < w; ++c)
       for (Index k = 0; k < o; ++k) F[c * n + others[k]] = G[c * o + k];
-    policy.choose_bias(F, multiplier);  // most rows may have the same score: a little off, and all of them answer wrongly
+    // Most rows may have the same score: with a bias that is a little off, all of them would answer wrongly.
+    policy.choose_bias(F, multiplier);
     std::size_t s = 0;
     for (Index i = 0; i < n; ++i) {
       const bool sampled = s < thin.at.size() && thin.at[s] == i;

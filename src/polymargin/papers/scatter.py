@@ -22,7 +22,6 @@ from ..joint import JointSVC
 from ..selection.distances import squared_distances
 from ..smoothing.kernel_density import KernelDensityNB
 from . import protocol
-from .exhibit import LeftOut
 from .protocol import METHODS, SEED, coarse_to_fine, evaluator, scaled, timed
 from .store import recalled
 
@@ -140,8 +139,6 @@ def drawn(row: str, draw: int) -> tuple:
 def candidates(row: str, column: str, fast: bool) -> list[dict]:
     T, _, y, *_ = drawn(row, 0)
     widths = WIDTHS[1:2] if fast else WIDTHS
-    if column == "OVR" and T > 1000:
-        raise LeftOut("10,000 machines on 50,000 rows, each about 5 s on one core, take 14 hours")
     if T > TUNED:
         found = many_classes(f"{row.split(',')[0]}, 100 classes", column, fast)
         return [{k: found[k] for k in ("gamma", "nu", "C") if k in found}]
@@ -164,7 +161,7 @@ def many_classes(row: str, column: str, fast: bool) -> dict:
     best_errors: list[float] = []
     chosen: dict = {}
     T, tried = drawn(row, 0)[0], candidates(row, column, fast)
-    for draw in range(1 if fast else DRAWS[T]):
+    for draw in range(1 if fast or (column == "OVR" and T > 1000) else DRAWS[T]):
         _, X, y, X_val, y_val = drawn(row, draw)
         errors = []
         for parameters in tried:
