@@ -26,8 +26,8 @@ from ..fitting.scales import column_moments, warn_if_badly_scaled
 from .certificates import EPS
 from .decisions import Decision
 
-# Where the support vectors hold so few numbers, float64, which takes about twice as long, is still short.
-CHEAP = 1 << 12
+# Where the support vectors hold few numbers, float64 costs nothing.
+CHEAP = 1 << 14
 # Linear machines are scored by their weight vectors up to this size, by their support vectors beyond.
 LARGEST_COEF = 1 << 28
 MOST_SUMMED = 1 << 24  # coefficients
