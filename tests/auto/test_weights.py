@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from polymargin import AutoSVC, load_model, save_model
 from polymargin.auto.grid import climb
 from polymargin.auto.probabilities import fitted
+from polymargin.auto.rows import WeightedRows
 from polymargin.auto.tables import ColumnEncoder, median
 
 
@@ -142,3 +143,10 @@ def test_a_class_that_is_one_group(blobs):
     groups = np.where(y == 2, 99, np.arange(90) // 9)
     model = AutoSVC().fit(X, y, groups=groups)
     assert model.predict_proba(X).shape == (90, 3) and "not calibrated" not in " ".join(model.explain_choices_)
+
+
+def test_the_mean_of_hits_is_the_weighted_accuracy(rng):
+    y, predicted, weight = rng.integers(0, 3, 50), rng.integers(0, 3, 50), rng.uniform(0.1, 3, 50)
+    some = rng.permutation(50)[:30]
+    hits = WeightedRows(None, y, weight).hits(predicted[some], some)
+    assert hits.mean() == pytest.approx(np.average(predicted[some] == y[some], weights=weight[some]))
