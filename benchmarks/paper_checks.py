@@ -38,7 +38,7 @@ def machines():
     for c in np.unique(y)[:2]:
         model = PairwiseSVC(**parameters, memory="4GB")
         seconds, _ = timed(lambda model=model, c=c: fitted(model, X, y == c), 0.0, time.process_time)
-        print(f"  class {c} against the rest: {seconds:.1f} s")
+        print(f"  class {c} against the rest: {seconds:.2f} s")
 
 
 def part_of_the_grid(column, X, y):

@@ -79,7 +79,7 @@ def place(cell):
 
 def fill(folder):
     """Write the stored cells, and what was chosen for them, into the folder of a run, where other tables find them."""
-    chosen = {(r["exhibit"], r["row"], r["column"]): json.loads(r["parameters"] or "{}") for r in stored_runs()}
+    runs = {(r["exhibit"], r["row"], r["column"]): r for r in stored_runs()}
     for e in exhibits():
         results = {}
         for c in stored(e) or []:
@@ -89,8 +89,9 @@ def fill(folder):
         (folder / e.key).mkdir(parents=True, exist_ok=True)
         for (row, column), result in results.items():
             if (row, column) not in done:
-                result = chosen.get((e.key, row, column), {}) | result
-                record = dict(row=row, column=column, result=result, seconds=0.0, stored=True)
+                run = runs.get((e.key, row, column), {})
+                result = json.loads(run.get("parameters") or "{}") | result
+                record = dict(row=row, column=column, result=result, seconds=float(run.get("seconds", 0)), stored=True)
                 path_of(folder / e.key, row, column).write_text(json.dumps(record), "utf-8")
 
 

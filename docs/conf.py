@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -14,6 +15,7 @@ project = "polymargin"
 author = "the polymargin developers"
 copyright = author
 version = release = polymargin.__version__
+addresses = dict(line.split(", ") for line in metadata("polymargin").get_all("Project-URL"))
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -78,6 +80,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "header_links_before_dropdown": 7,
+    "github_url": addresses["Source"],
     "navigation_with_keys": False,
     "show_nav_level": 1,
     "footer_start": ["copyright"],

@@ -7,7 +7,11 @@ import inspect
 import io
 import pkgutil
 import re
+import subprocess
+import sys
+from importlib.metadata import metadata
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from rich.console import Console
@@ -27,13 +31,33 @@ PYTHON = [(document, code) for document in DOCUMENTS for code in blocks(document
 
 
 @pytest.mark.parametrize("document, code", PYTHON, ids=[f"{d}-{i}" for i, (d, _) in enumerate(PYTHON)])
-def test_python_blocks_run(document, code, capsys):
+def test_python_blocks_run(document, code, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # for the files that they write
     for version in re.findall(r"needs scikit-learn ([\d.]+)$", code, re.MULTILINE):
         pytest.importorskip("sklearn", minversion=version)
     exec(compile(code, document, "exec"), {"__name__": "__main__"})
     # A comment after a print is what it prints.
     said = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
     assert not said or capsys.readouterr().out.splitlines() == said
+
+
+def test_the_commands_of_ten_minutes_print_what_the_page_says(tmp_path, monkeypatch):
+    """Up to seconds and the width of the terminal; a line of dots stands for lines that are left out."""
+    page = "docs/ten-minutes.md"
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks(page, "python")[0], page, "exec"), {"__name__": "__main__"})
+    printed = []
+    for command in "".join(blocks(page, "sh")).splitlines():
+        run = [sys.executable, "-m", *command.split()]
+        printed.append(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+
+    def plain(text):
+        return re.sub(r"in [\d.]+ s\.", "in some s.", " ".join(text.split()))
+
+    shown = [part for text in blocks(page, "text") for part in re.split(r"^  \.\.\.$", text, flags=re.MULTILINE)]
+    assert len(shown) >= 6
+    for part in shown:
+        assert plain(part) in plain("".join(printed))
 
 
 def test_readme_has_an_example():
@@ -68,10 +92,15 @@ def made_from(page):
     return "../examples/README.rst" if page[1] == "index" else f"../examples/{page[1]}.py"
 
 
+def targets(text):
+    """What a text links to and shows."""
+    return re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text) + re.findall(r'<img[^>]*src="([^"]+)"', text)
+
+
 @pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md", "benchmarks/README.md"])
 def test_links_and_pictures_exist(document):
     text, missing = (ROOT / document).read_text(), []
-    for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text) + re.findall(r'<img[^>]*src="([^"]+)"', text):
+    for target in targets(text):
         if target.startswith("http"):
             continue
         file, _, anchor = target.partition("#")
@@ -80,6 +109,26 @@ def test_links_and_pictures_exist(document):
         if not path.exists() or (anchor and path.suffix == ".md" and anchor not in anchors(path.read_text())):
             missing.append(target)
     assert not missing, f"{document} links to what does not exist: {missing}"
+
+
+def test_the_package_index_shows_the_readme_with_links_that_work_there():
+    """In the metadata of the built package: they are those of the repository, at the tag of the release."""
+    shown = metadata("polymargin").json["description"].strip()
+    at_tag = re.compile(rf"https://github\.com/polymargin/polymargin/(blob|raw)/v{re.escape(polymargin.__version__)}/")
+    assert all(re.match(r"https://|#", target) for target in targets(shown))
+    assert all("/raw/" in target for target in re.findall(r"!\[[^\]]*\]\((\S+)\)", shown) if at_tag.match(target))
+    assert at_tag.sub("", shown) == (ROOT / "README.md").read_text().strip()
+
+
+def test_badges_are_true():
+    """What they show is what they say, and what the package declares."""
+    package = metadata("polymargin")
+    pythons = re.findall(r"Python :: (3\.\d+)$", "\n".join(package.get_all("Classifier")), re.MULTILINE)
+    facts = {"license": package["License-Expression"], "Python": f"{pythons[0]} to {pythons[-1]}"}
+    badges = re.findall(r"!\[(.*): (.*)\]\(https://img.shields.io/badge/(.*)-blue\)", (ROOT / "README.md").read_text())
+    assert {name: fact for name, fact, _ in badges} == facts
+    for name, fact, shown in badges:
+        assert unquote(shown) == f"{name}-{fact.replace('-', '--')}"
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, "benchmarks/README.md"])

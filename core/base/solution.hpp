@@ -14,7 +14,7 @@ enum class Status { solved, max_iter, time_limit, stalled, interrupted };
 
 struct Progress {
   Index n_iter;
-  double violation, primal, dual, seconds;
+  double violation, dual, seconds;
 };
 
 struct Settings {

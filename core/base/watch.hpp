@@ -26,7 +26,7 @@ class Watch {
     const double now = seconds();
     if (!set_.stop || now - last_asked_ < 0.08) return false;
     last_asked_ = now;
-    return interrupted_ = set_.stop({n_iter, violation, std::nan(""), -objective, now});
+    return interrupted_ = set_.stop({n_iter, violation, -objective, now});
   }
 
   // Whether a limit is reached or the caller asks to stop; the status then says which.

@@ -113,8 +113,9 @@ auto without_gil(const Compute& compute) {
 // An uninitialized NumPy array: large ones get huge pages, which plain new does not.
 template <class T, class... Sizes>
 nb::ndarray<T, nb::c_contig, nb::device::cpu> empty(Sizes... sizes) {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Index>);
-  const char* dtype = std::is_same_v<T, Index> ? "int64" : sizeof(T) == 8 ? "float64" : "float32";
+  const char* dtype = std::is_integral_v<T> ? (sizeof(T) == 8 ? "int64" : "int32")
+                      : sizeof(T) == 8      ? "float64"
+                                            : "float32";
   const nb::object made = nb::module_::import_("numpy").attr("empty")(nb::make_tuple(sizes...), dtype);
   return nb::cast<nb::ndarray<T, nb::c_contig, nb::device::cpu>>(made);
 }

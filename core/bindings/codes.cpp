@@ -2,9 +2,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <string>
 #include <variant>
@@ -64,11 +64,6 @@ void set_columns(nb::handle code, CodeProblem& p) {
 
 constexpr double kPacked = 2e7;  // columns of which a model is certainly made in a second, after the solver
 
-// Takes no memory until it is written to.
-auto zeros(Index n) {
-  return nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(nb::module_::import_("numpy").attr("zeros")(n));
-}
-
 // From best to worst; a limit that ended some columns takes precedence over how others ended.
 constexpr Status kFromBest[] = {Status::solved, Status::stalled, Status::max_iter, Status::time_limit,
                                 Status::interrupted};
@@ -87,7 +82,6 @@ class CodeSolver {
 
   nb::dict solve(nb::object code, Vector<double> upper, Vector<double> ridge, nb::object start, double tol,
                  Index max_iter, double time_limit, nb::object stop) {
-    const auto begun = std::chrono::steady_clock::now();
     const Index n = of_.rows().size;
     CodeProblem p;
     p.segments = span(segments_);
@@ -115,9 +109,9 @@ class CodeSolver {
       }
     }
     run.settings.memory = of_.memory;
-    // Millions of columns take time before and after the solver as well.
-    const std::chrono::duration<double> listed = std::chrono::steady_clock::now() - begun;
-    run.settings.time_limit = std::max(time_limit - listed.count() - double(p.columns()) / kPacked, 0.0);
+    run.charge(0);
+    // Millions of columns take time after the solver as well.
+    run.settings.time_limit = std::max(run.settings.time_limit - double(p.columns()) / kPacked, 0.0);
     const auto by = [&](auto& values) { return values->solve(p, begin, run.settings, of_.team); };
     const CodeSolution out = without_gil([&] { return std::visit(by, values_); });
     const auto diagonal = [](auto& values) -> const auto& { return values->shared().diagonal; };
@@ -131,39 +125,51 @@ class CodeSolver {
   }
 
  private:
-  // Of columns that were not begun, which may be millions, `rest` is the sum of the primal values; the dual is 0.
-  static nb::dict packed(const CodeSolution& solution, Unbegun unbegun) {
+  // Primal and dual values are those of the columns `begun`. Of the others, which may be millions, `rest` is the sum of the
+  // primal values, and the dual is 0.
+  static nb::dict packed(const CodeSolution& solution, const Unbegun& unbegun) {
+    Index stored = 0;
+    for (Index l = 0; l < static_cast<Index>(solution.columns.size()); ++l)
+      stored += solution.columns[l] ? static_cast<Index>(solution.columns[l]->at.size()) : unbegun.size(l);
+    return stored <= std::numeric_limits<std::int32_t>::max() ? packed_in<std::int32_t>(solution, unbegun, stored)
+                                                              : packed_in<Index>(solution, unbegun, stored);
+  }
+
+  // As SciPy keeps it: it copies offsets and indices that are not of one type.
+  template <class I>
+  static nb::dict packed_in(const CodeSolution& solution, Unbegun unbegun, Index stored) {
     const std::vector<std::unique_ptr<ColumnSolution>>& columns = solution.columns;
-    const Index L = static_cast<Index>(columns.size());
-    Index stored = 0, n_iter = 0;
-    for (Index l = 0; l < L; ++l) stored += columns[l] ? static_cast<Index>(columns[l]->at.size()) : unbegun.size(l);
-    auto indptr = empty<Index>(L + 1), indices = empty<Index>(stored);
-    auto values = empty<double>(stored), bias = empty<double>(L), primal = zeros(L), dual = zeros(L);
+    const Index L = static_cast<Index>(columns.size()),
+                n_begun = L - std::count(columns.begin(), columns.end(), nullptr);
+    auto indptr = empty<I>(L + 1), indices = empty<I>(stored);
+    auto begun = empty<Index>(n_begun);
+    auto values = empty<double>(stored), bias = empty<double>(L);
+    auto primal = empty<double>(n_begun), dual = empty<double>(n_begun);
     double violation = 0, rest = 0;
     auto rank = [](Status s) {
       return std::find(std::begin(kFromBest), std::end(kFromBest), s) - std::begin(kFromBest);
     };
     std::ptrdiff_t worst = 0;
-    Index at = 0, not_begun = 0;
+    Index at = 0, n_iter = 0, k = 0;
     ColumnSolution idle;
     for (Index l = 0; l < L; ++l) {
-      if (!columns[l]) ++not_begun, unbegun.make(l, solution.ended, idle), rest += idle.primal;
+      if (!columns[l]) unbegun.make(l, solution.ended, idle), rest += idle.primal;
       const ColumnSolution& c = columns[l] ? *columns[l] : idle;
-      indptr.data()[l] = at;
+      indptr.data()[l] = static_cast<I>(at);
       std::copy(c.at.begin(), c.at.end(), indices.data() + at);
       std::copy(c.b.begin(), c.b.end(), values.data() + at);
       at += static_cast<Index>(c.at.size());
       bias.data()[l] = c.bias;
-      if (columns[l]) primal.data()[l] = c.primal, dual.data()[l] = c.dual;
+      if (columns[l]) begun.data()[k] = l, primal.data()[k] = c.primal, dual.data()[k++] = c.dual;
       violation = std::max(violation, c.violation);
       n_iter += c.n_iter;
       worst = std::max(worst, rank(c.status));
     }
-    indptr.data()[L] = at;
+    indptr.data()[L] = static_cast<I>(at);
     nb::dict result;
-    result["indptr"] = indptr, result["indices"] = indices, result["values"] = values;
-    result["bias"] = bias, result["primal"] = primal, result["dual"] = dual, result["rest"] = rest;
-    result["violation"] = violation, result["n_iter"] = n_iter, result["not_begun"] = not_begun;
+    result["indptr"] = indptr, result["indices"] = indices, result["values"] = values, result["bias"] = bias;
+    result["begun"] = begun, result["primal"] = primal, result["dual"] = dual, result["rest"] = rest;
+    result["violation"] = violation, result["n_iter"] = n_iter, result["not_begun"] = L - n_begun;
     result["status"] = name_of(kFromBest[worst]);
     return result;
   }

@@ -35,6 +35,13 @@ struct Run {
   }
   Run(const Run&) = delete;
 
+  // What a call does before its solver counts, and the `share` of that which it does afterwards: both pass over the same
+  // arrays, and where these are fresh memory, they may take longer than a short fit.
+  void charge(double share) {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
+    settings.time_limit = std::max(settings.time_limit - (1 + share) * taken.count(), 0.5 * settings.time_limit);
+  }
+
   nb::dict report(const Solution& out) const {
     nb::dict result;
     result["status"] = name_of(out.status);
@@ -48,6 +55,9 @@ struct Run {
 
   Settings settings;
   bool signalled = false;
+
+ private:
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
 // Asked by all threads of a team, after every small problem: is it too late, or has a signal come?

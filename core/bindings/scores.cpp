@@ -73,7 +73,7 @@ Array all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_
   auto compute = is_double(dtype) ? scores<double> : scores<float>;
   auto out = empty<double>(a.Z.data.n, a.intercept.size);
   return a.in_batches(out, n_jobs, [&](const Data& rows, Index, double* f, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, f, team, nullptr);
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, f, team);
   });
 }
 
@@ -82,7 +82,7 @@ Array best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> s
   const Expansion a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
   auto compute = is_double(dtype) ? argmax_scores<double> : argmax_scores<float>;
   return a.in_batches(empty<Index>(a.Z.data.n), n_jobs, [&](const Data& rows, Index, Index* best, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, best, team, nullptr);
+    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, best, team);
   });
 }
 
@@ -96,7 +96,7 @@ Array own_class_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Inde
   auto compute = is_double(dtype) ? own_scores<double> : own_scores<float>;
   return a.in_batches(empty<double>(a.Z.data.n), n_jobs, [&](const Data& rows, Index first, double* f, Team& team) {
     compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, own.sub(first, first + rows.n),
-            same, other, f, team, nullptr);
+            same, other, f, team);
   });
 }
 
@@ -125,17 +125,33 @@ Array scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_r
   });
 }
 
-// Votes of all classes, or a winner.
-template <class Out, auto wide, auto narrow>
-Array pairs_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
-               Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
+// Of one-versus-one.
+struct PairColumns : CodeColumns {
+  template <class... Model>
+  PairColumns(Index classes, const Model&... model) : CodeColumns(model...) {
+    if (classes < 2 || !is_product(2 * this->model.columns(), classes, classes - 1))
+      refuse("pairs need one column each");
+  }
+};
+
+Array votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+               Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes, double doubt,
                const std::string& dtype, int n_jobs) {
-  const CodeColumns a(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
-  if (classes < 2 || !is_product(2 * a.model.columns(), classes, classes - 1)) refuse("pairs need one column each");
-  const auto compute = is_double(dtype) ? wide : narrow;
-  auto out = std::is_same_v<Out, Index> ? empty<Out>(a.Z.data.n) : empty<Out>(a.Z.data.n, classes);
-  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, Out* found, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.model, classes, found, team);
+  const PairColumns a(classes, Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  const auto compute = is_double(dtype) ? pair_votes<double> : pair_votes<float>;
+  return a.in_batches(empty<double>(a.Z.data.n, classes), n_jobs,
+                      [&](const Data& rows, Index, double* votes, Team& team) {
+                        compute(rows, a.SV.data, a.kernel, a.model, classes, doubt, votes, team);
+                      });
+}
+
+Array winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
+                 Vector<Index> indices, Vector<double> values, Vector<double> bias, Index classes,
+                 const std::string& dtype, int n_jobs) {
+  const PairColumns a(classes, Z, SV, kernel, sv_rows, indptr, indices, values, bias);
+  const auto compute = is_double(dtype) ? dag_winners<double> : dag_winners<float>;
+  return a.in_batches(empty<Index>(a.Z.data.n), n_jobs, [&](const Data& rows, Index, Index* winner, Team& team) {
+    compute(rows, a.SV.data, a.kernel, a.model, classes, winner, team);
   });
 }
 
@@ -158,12 +174,12 @@ void bind_scores(nb::module_& m) {
       "intercept"_a, "labels"_a, "same"_a, "other"_a);
   def("code_scores", &scores_of, "Scores of all columns, shape (len(Z), n_columns).", "indptr"_a, "indices"_a,
       "values"_a, "bias"_a);
-  def("pair_votes", &pairs_of<double, pair_votes<double>, pair_votes<float>>,
-      "Votes of all pairs with the tie-break of core/scores/code_scores.hpp, shape (len(Z), classes).", "indptr"_a,
-      "indices"_a, "values"_a, "bias"_a, "classes"_a);
-  def("dag_winners", &pairs_of<Index, dag_winners<double>, dag_winners<float>>,
-      "The class at the end of each row's way through the decision graph, shape (len(Z),).", "indptr"_a, "indices"_a,
-      "values"_a, "bias"_a, "classes"_a);
+  def("pair_votes", &votes_of,
+      "Votes of all pairs with the tie-break of core/scores/code_scores.hpp, shape (len(Z), classes). "
+      "Rows with a score of a pair below `doubt` get NaN.",
+      "indptr"_a, "indices"_a, "values"_a, "bias"_a, "classes"_a, "doubt"_a = 0.0);
+  def("dag_winners", &winners_of, "The class at the end of each row's way through the decision graph, shape (len(Z),).",
+      "indptr"_a, "indices"_a, "values"_a, "bias"_a, "classes"_a);
 }
 
 }  // namespace polymargin

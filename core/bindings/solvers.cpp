@@ -19,6 +19,7 @@
 namespace polymargin {
 namespace {
 
+constexpr double kAfterwards = 2;  // variables and scores: twice what the start is
 constexpr Index kMostClasses = std::numeric_limits<std::int32_t>::max();  // so that sizes do not overflow
 
 // Rows with their kernel rows, for one solve after another.
@@ -47,8 +48,10 @@ class KeptRows {
   nb::dict solve(const Problem& p, Span<const double> alpha, Run& run) {
     check_numbers(alpha, -kLargest, kLargest, "the start");
     run.settings.memory = of_.memory;
+    std::vector<double> start(alpha.begin(), alpha.end());
+    run.charge(kAfterwards);
     const auto from = [&](auto& kept) {
-      return polymargin::solve(p, *kept.K, kept.cache, {alpha.begin(), alpha.end()}, run.settings, of_.team);
+      return polymargin::solve(p, *kept.K, kept.cache, std::move(start), run.settings, of_.team);
     };
     Solution out = without_gil([&] { return std::visit(from, kept_); });
     nb::dict result = run.report(out);

@@ -10,7 +10,9 @@
 // w). A row with u = 0 takes no part. One-versus-one has a column of two entries for each pair, one-versus-rest a
 // column without zeros per class.
 #pragma once
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "base/solution.hpp"
@@ -27,9 +29,10 @@ struct ColumnEntries {
   Index operator[](Index k) const { return begin()[k]; }
 };
 
-// Pair l of (0, 1), (0, 2), ..., (T - 2, T - 1): the pairs of class a begin at a (2 T - a - 1) / 2.
+// Which of the pairs (0, 1), (0, 2), ..., (T - 2, T - 1) of T classes (a, b) is, and pair l of them.
+inline Index pair_number(Index a, Index b, Index T) { return a * (2 * T - a - 1) / 2 + b - a - 1; }
 inline ColumnEntries nth_pair(Index l, Index T) {
-  const auto begin = [&](Index a) { return a * (2 * T - a - 1) / 2; };
+  const auto begin = [&](Index a) { return pair_number(a, a + 1, T); };
   const double t = 2.0 * static_cast<double>(T) - 1;
   Index a = static_cast<Index>((t - std::sqrt(t * t - 8.0 * static_cast<double>(l))) / 2);  // except for rounding
   while (begin(a) > l) --a;
@@ -51,6 +54,26 @@ struct CodeProblem {
   }
   static Index class_of(Index entry) { return (entry > 0 ? entry : -entry) - 1; }
   Index size(Index entry) const { return segments[class_of(entry) + 1] - segments[class_of(entry)]; }
+
+  // The column of two classes with the most rows; -1 if a column has more classes. To look at millions of them takes seconds.
+  Index largest_pair() const {
+    Index first = -1, second = -1, largest = -1, most = -1;  // classes, and a column
+    if (all_pairs) {
+      for (Index c = 0; c < classes(); ++c) {
+        if (first < 0 || size(c + 1) > size(first + 1))
+          second = std::exchange(first, c);
+        else if (second < 0 || size(c + 1) > size(second + 1))
+          second = c;
+      }
+      return pair_number(std::min(first, second), std::max(first, second), classes());
+    }
+    for (Index l = 0; l < columns(); ++l) {
+      if (column(l).size != 2) return -1;
+      const Index m = size(column(l)[0]) + size(column(l)[1]);
+      if (m > most) largest = l, most = m;
+    }
+    return largest;
+  }
 };
 
 // The solution of one column; b is zero elsewhere.

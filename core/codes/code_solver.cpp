@@ -322,11 +322,11 @@ class Columns {
 
 }  // namespace
 
-Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial) {
+Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial, Index whole) {
   const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
   bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
   for (Index l = 0; l < p.columns() && pairs && !p.all_pairs; ++l) pairs = p.column(l).size == 2;
-  const bool small = pairs ? gram <= kSmallGram : n <= kWholeColumn || serial;
+  const bool small = pairs ? gram <= kSmallGram : p.rows() <= whole || serial;
   if (gram <= memory && small) return Hold::all;
   if (!pairs) return Hold::nothing;
   double own = 0, largest = 0;
@@ -334,8 +334,8 @@ Hold worth_holding(const CodeProblem& p, double bytes, double memory, int thread
     const double size = static_cast<double>(p.segments[c + 1] - p.segments[c]);
     own += bytes * size * size, largest = std::max(largest, size);
   }
-  const bool whole = 2 * largest <= kWholeColumn && own + 2 * bytes * threads * largest * largest <= memory;
-  return whole ? Hold::classes : Hold::nothing;
+  const bool fits = own + 2 * bytes * threads * largest * largest <= memory;
+  return fits && 2 * largest <= double(whole) ? Hold::classes : Hold::nothing;
 }
 
 template <class T>

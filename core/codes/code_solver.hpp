@@ -23,9 +23,10 @@ struct Coefficients {
 };
 
 // What is worth holding for all columns: the whole matrix, the block of each class with itself (then the columns are
-// pairs), or nothing.
+// pairs), or nothing. All values of columns of up to `whole` rows are computed.
 enum class Hold { all, classes, nothing };
-Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double memory, int threads, bool serial);
+Hold worth_holding(const CodeProblem& problem, double bytes_per_value, double memory, int threads, bool serial,
+                   Index whole);
 
 // Columns that are solved at a time; a serial kernel has one caller.
 inline Index at_a_time(const CodeProblem& problem, int threads, bool serial) {

@@ -15,6 +15,7 @@ constexpr double kMade = 5e8;       // bytes of kernel values that are certainly
 constexpr double kFaceShare = 0.1;  // of the memory, at least, for factors of faces
 constexpr Index kHurried = 8;       // steps per row: with fewer, a column should soon have a useful solution,
 constexpr Index kSampled = 5120;    // by this many steps on a sample
+constexpr double kFew = 0.2;        // share of support vectors among some rows below which most values are not needed
 
 }  // namespace
 
@@ -47,11 +48,31 @@ void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, const std:
   }
 }
 
+// Rows of a column whose values are all computed, as far as its largest pair of classes shows. Columns of more classes share
+// their values, which are needed by one or another.
 template <class T>
-void CodeValues<T>::set_limits(const CodeProblem& p, const Settings& settings, int threads) {
+Index CodeValues<T>::whole_column(const CodeProblem& p) {
+  const Index l = K_->serial() ? -1 : p.largest_pair();
+  if (l < 0) return kWholeColumn;
+  const Index m = p.size(p.column(l)[0]) + p.size(p.column(l)[1]);
+  if (m <= kWholeFew || m > kWholeColumn) return kWholeColumn;
+  shared_.K = K_.get(), shared_.rows = rows_;
+  know_diagonal();
+  return Column<T>().support_share(p, shared_, l) < kFew ? kWholeFew : kWholeColumn;
+}
+
+template <class T>
+void CodeValues<T>::know_diagonal() {
+  if (!shared_.diagonal.empty()) return;
+  shared_.diagonal.resize(n_);
+  K_->diagonal(rows_, shared_.diagonal.data());
+}
+
+template <class T>
+void CodeValues<T>::set_limits(const CodeProblem& p, const Settings& settings, int threads, Index whole) {
   const Index solvers = at_a_time(p, threads, K_->serial() && !shared_.gram.values);
   const double fit = std::sqrt(0.5 * memory_ / static_cast<double>(solvers) / sizeof(T));
-  shared_.most_rows = static_cast<Index>(std::min(fit, double(kWholeColumn)));
+  shared_.most_rows = static_cast<Index>(std::min(fit, double(whole)));
   const bool near = std::isfinite(settings.time_limit) || settings.max_iter < kHurried * n_;
   shared_.hurry = near ? std::min<Index>(kSampled, settings.max_iter / 2) : 0;
   shared_.K = K_.get(), shared_.rows = rows_;
@@ -75,16 +96,14 @@ CodeSolution CodeValues<T>::solve(const CodeProblem& p, const Coefficients& star
     return halted.load();
   };
   const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
+  const Index whole = whole_column(p);
   if (!shared_.gram.values) {
     const double room = std::min(memory_, settings.time_limit * kMaking * kMade);
-    make(worth_holding(p, sizeof(T), room, team.size(), K_->serial()), p, team, stop, halted);
+    make(worth_holding(p, sizeof(T), room, team.size(), K_->serial(), whole), p, team, stop, halted);
   }
-  if (shared_.diagonal.empty() && !(ended() && start.empty())) {
-    shared_.diagonal.resize(n_);
-    K_->diagonal(rows_, shared_.diagonal.data());
-  }
+  if (!(ended() && start.empty())) know_diagonal();
   if (ended()) return {std::vector<std::unique_ptr<ColumnSolution>>(p.columns()), state.status};
-  set_limits(p, settings, team.size());
+  set_limits(p, settings, team.size(), whole);
   settings.time_limit = watch.left();
   return solve_columns<T>(p, shared_, start, settings, team);
 }

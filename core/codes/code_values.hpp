@@ -29,7 +29,9 @@ class CodeValues {
   void hold(const T* values);
   void make(Hold what, const CodeProblem& problem, Team& team, const std::function<bool()>& stop,
             const std::atomic<bool>& halted);
-  void set_limits(const CodeProblem& problem, const Settings& settings, int threads);
+  Index whole_column(const CodeProblem& problem);
+  void know_diagonal();
+  void set_limits(const CodeProblem& problem, const Settings& settings, int threads, Index whole);
 
   std::unique_ptr<KernelBlocks<T>> K_;
   Span<const Index> rows_;

@@ -10,6 +10,7 @@ namespace {
 constexpr Index kStrip = 256;  // rows computed together
 constexpr Index kSample = 256;
 constexpr double kSampleTol = 0.05;
+constexpr Index kSampleSteps = 5120;
 }  // namespace
 
 template <class T>
@@ -108,9 +109,9 @@ void Column<T>::hold_own() {
   steps_.qp.blocks = {{square, m}};
 }
 
-// A limit is near: the first steps are on a few rows, evenly spaced.
+// A few rows, evenly spaced, as a problem of their own, with at most so many steps.
 template <class T>
-void Column<T>::start_from_sample(std::vector<double>& b) {
+std::vector<Index> Column<T>::solve_sample(Index steps) {
   const Index m = rows_.size(), step = (m + kSample - 1) / kSample;
   std::vector<Index> some;
   for (Index k = 0; k < m; k += step) some.push_back(k);
@@ -128,9 +129,24 @@ void Column<T>::start_from_sample(std::vector<double>& b) {
   }
   if (!G.values) shared_->K->block({data.data(), s}, {data.data(), s}, square, s);
   steps_.begin();
-  steps_.run(kSampleTol, kSampleTol, shared_->hurry, [] { return true; });
+  steps_.run(kSampleTol, kSampleTol, steps, [] { return true; });
+  return some;
+}
+
+template <class T>
+void Column<T>::start_from_sample(std::vector<double>& b) {
+  const std::vector<Index> some = solve_sample(shared_->hurry);
   n_sample_ = steps_.n_iter();
-  for (Index k = 0; k < s; ++k) b[some[k]] = steps_.qp.z[k];
+  for (std::size_t k = 0; k < some.size(); ++k) b[some[k]] = steps_.qp.z[k];
+}
+
+template <class T>
+double Column<T>::support_share(const CodeProblem& p, const SharedValues<T>& shared, Index column) {
+  p_ = &p, shared_ = &shared;
+  rows_.list(p, column, shared.diagonal);
+  solve_sample(kSampleSteps);
+  const std::vector<double>& z = steps_.qp.z;
+  return 1 - double(std::count(z.begin(), z.end(), 0.0)) / double(z.size());
 }
 
 template <class T>

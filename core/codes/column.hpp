@@ -28,6 +28,7 @@ struct SharedValues {
 // Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a kernel row
 // for each step costs more than working sets do.
 constexpr Index kWholeColumn = 6144;
+constexpr Index kWholeFew = 2048;  // the same where few rows become support vectors
 
 // Whether the values of a column of m rows are held; else it is solved by the engine (dual/working_sets.hpp).
 template <class T>
@@ -49,6 +50,9 @@ class Column {
       if (sharper_ <= kSharpest || steps_.status() != Status::solved || !is_gap_above(gap)) return true;
     }
   }
+  // The share of support vectors among some rows of a column; among all of them it is smaller.
+  double support_share(const CodeProblem& p, const SharedValues<T>& shared, Index column);
+
   double violation() const { return steps_.violation(); }
   Index n_iter() const { return n_sample_ + steps_.n_iter(); }
   ColumnSolution solution(double tol);
@@ -61,7 +65,8 @@ class Column {
   bool is_gap_above(double gap);
   T* room(std::size_t values);
   void set_variable(Index k, Index v, double b);
-  void start_from_sample(std::vector<double>& b);
+  std::vector<Index> solve_sample(Index steps);
+  void start_from_sample(std::vector<double>& b);  // where a limit is near
 
   const CodeProblem* p_ = nullptr;
   const SharedValues<T>* shared_ = nullptr;

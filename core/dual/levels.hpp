@@ -123,12 +123,12 @@ inline bool begins_small(Index n, double cost, const std::vector<double>& alpha,
 
 // There was time for only a part of the rows: its machine is the best estimate of the whole one, with bounds
 // beyond those of the whole.
-inline Solution scattered(const Thinned& thin, const Solution& found, Index n) {
-  Solution out = found;
-  const std::size_t h = thin.at.size(), w = found.alpha.size() / h;
+inline Solution scattered(const Thinned& thin, Solution out, Index n) {
+  const std::vector<double> found = std::move(out.alpha);
+  const std::size_t h = thin.at.size(), w = found.size() / h;
   out.alpha.assign(n * w, 0.0), out.gradient.assign(n * w, 0.0);
   for (std::size_t c = 0; c < w; ++c)
-    for (std::size_t k = 0; k < h; ++k) out.alpha[c * n + thin.at[k]] = found.alpha[c * h + k];
+    for (std::size_t k = 0; k < h; ++k) out.alpha[c * n + thin.at[k]] = found[c * h + k];
   out.exact = false;
   out.violation = out.primal = std::numeric_limits<double>::infinity();
   out.dual = -out.primal;
@@ -142,11 +142,17 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
                    std::unique_ptr<RowCache<T>>& cache, std::vector<double> alpha, const Settings& settings,
                    Team& team) {
   const Index n = problem.rows.size;
-  WorkingSets<Policy> engine(policy, K, problem.rows, cache, settings, team);
-  if (!begins_small(n, K.cost(), alpha, settings)) return engine.run(std::move(alpha), {}, 0);
+  const Watch watch(settings);
+  Settings left = settings;
+  const auto whole = [&] {
+    left.time_limit = watch.left();
+    return WorkingSets<Policy>(policy, K, problem.rows, cache, left, team);
+  };
+  if (!begins_small(n, K.cost(), alpha, settings)) return whole().run(std::move(alpha), {}, 0);
   const ThinProblem thin(problem);
-  if (2 * static_cast<Index>(thin.at.size()) > n) return engine.run(std::move(alpha), {}, 0);  // many small classes
+  if (2 * static_cast<Index>(thin.at.size()) > n) return whole().run(std::move(alpha), {}, 0);  // many small classes
   Settings coarse = settings;
+  coarse.time_limit = watch.left();
   coarse.keeps_rows = false;
   coarse.gap = std::numeric_limits<double>::infinity();
   coarse.tol = std::max(settings.tol, kCoarseTol);
@@ -154,9 +160,10 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);
   own.reset();
   const bool nothing = std::all_of(found.alpha.begin(), found.alpha.end(), [](double a) { return a == 0; });
-  if (nothing) return engine.run(std::move(alpha), {}, found.n_iter);
-  if (found.status != Status::solved && found.status != Status::stalled) return scattered(thin, found, n);
+  if (nothing) return whole().run(std::move(alpha), {}, found.n_iter);
+  if (found.status != Status::solved && found.status != Status::stalled) return scattered(thin, std::move(found), n);
   thin.scores(found);
+  WorkingSets<Policy> engine = whole();
   Start start = start_from(engine, policy, thin, found, n);
   Solution out = engine.run(std::move(start.alpha), std::move(start.active), found.n_iter);
   // A point that was left on the way may be worse than zero, where all began, and than the coarse machine, whose objective
@@ -164,7 +171,7 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   const bool done = out.status == Status::solved || out.status == Status::stalled;
   if (out.exact && (done || (out.dual >= 0 && out.primal <= kWorse * found.primal))) return out;
   found.status = out.status, found.n_iter = out.n_iter;
-  return scattered(thin, found, n);
+  return scattered(thin, std::move(found), n);
 }
 
 }  // namespace polymargin

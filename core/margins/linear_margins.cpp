@@ -99,14 +99,12 @@ class LinearMarginSolver {
   }
 
   Row row(Index i) const {
-    const Index r = p_.rows[i], width = p_.X.wide ? 8 : 4;
-    if (!p_.X.sparse()) return {static_cast<const char*>(p_.X.x) + r * p_.X.stride * width, nullptr, p_.X.d};
-    const Index from = p_.X.wide_index ? static_cast<const std::int64_t*>(p_.X.indptr)[r]
-                                       : static_cast<const std::int32_t*>(p_.X.indptr)[r];
-    const Index to = p_.X.wide_index ? static_cast<const std::int64_t*>(p_.X.indptr)[r + 1]
-                                     : static_cast<const std::int32_t*>(p_.X.indptr)[r + 1];
-    return {static_cast<const char*>(p_.X.values) + from * width,
-            static_cast<const char*>(p_.X.indices) + from * (p_.X.wide_index ? 8 : 4), to - from};
+    const Data& X = p_.X;
+    const Index r = p_.rows[i];
+    if (!X.sparse()) return {X.at(r), nullptr, X.d};
+    const Index from = X.begin(r);
+    return {static_cast<const char*>(X.values) + from * (X.wide ? 8 : 4),
+            static_cast<const char*>(X.indices) + from * (X.wide_index ? 8 : 4), X.end(r) - from};
   }
   double squares(const Row& r) const {
     double sum = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "kernels/kernel_rows.hpp"
@@ -17,8 +18,6 @@ constexpr Index kBlockBytes = 3 << 20;  // kernel values of a block, about
 constexpr Index kDearBytes = 12 << 20;  // the same for long rows: each block reads all support vectors
 constexpr double kDear = 256;           // multiply-adds of such a value
 constexpr Index kTerms = 256;           // terms of a sum in T
-
-Index pair_number(Index a, Index b, Index classes) { return a * (2 * classes - a - 1) / 2 + b - a - 1; }
 
 // The kernel values of all support vectors and some test rows, and sums of them.
 template <class T>
@@ -104,11 +103,11 @@ void code_scores(const Data& Z, const Data& SV, const Kernel& kernel, const Code
 }
 
 template <class T>
-void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes, double* out,
-                Team& team) {
+void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes,
+                double doubt, double* out, Team& team) {
   over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
     const Index m = to - from;
-    std::vector<double> votes(classes * m, 0), sums(classes * m, 0);
+    std::vector<double> votes(classes * m, 0), sums(classes * m, 0), least(m, std::numeric_limits<double>::infinity());
     for (Index a = 0, l = 0; a < classes; ++a)
       for (Index b = a + 1; b < classes; ++b, ++l) {
         const double* f = block.column(l);
@@ -118,12 +117,14 @@ void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeM
           const double won = f[i] > 0;
           va[i] += won, vb[i] += 1 - won;
           sa[i] += f[i], sb[i] -= f[i];
+          least[i] = std::min(least[i], std::abs(f[i]));
         }
       }
     for (Index i = 0; i < m; ++i)
       for (Index c = 0; c < classes; ++c) {
         const double s = sums[c * m + i];
-        out[(from + i) * classes + c] = votes[c * m + i] + s / (3 * (std::abs(s) + 1));
+        const bool sure = !(least[i] < doubt);
+        out[(from + i) * classes + c] = sure ? votes[c * m + i] + s / (3 * (std::abs(s) + 1)) : std::nan("");
       }
   });
 }
@@ -153,7 +154,8 @@ void dag_winners(const Data& Z, const Data& SV, const Kernel& kernel, const Code
 
 #define POLYMARGIN_INSTANTIATE(T)                                                                                \
   template void code_scores<T>(const Data&, const Data&, const Kernel&, const CodeModel&, double*, Team&);       \
-  template void pair_votes<T>(const Data&, const Data&, const Kernel&, const CodeModel&, Index, double*, Team&); \
+  template void pair_votes<T>(const Data&, const Data&, const Kernel&, const CodeModel&, Index, double, double*, \
+                              Team&);                                                                            \
   template void dag_winners<T>(const Data&, const Data&, const Kernel&, const CodeModel&, Index, Index*, Team&);
 POLYMARGIN_INSTANTIATE(float)
 POLYMARGIN_INSTANTIATE(double)

@@ -24,10 +24,10 @@ void code_scores(const Data& Z, const Data& SV, const Kernel& kernel, const Code
 
 // One-versus-one: columns (a, b), a < b, in the order (0, 1), (0, 2), ...; f > 0 is a vote for a, else for b.
 // out: m x classes, votes plus s / (3 (|s| + 1)), s the sum of f over the pairs of a class, with its sign: less than
-// half a vote.
+// half a vote. Rows with an |f| below `doubt` get NaN.
 template <class T>
-void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes, double* out,
-                Team& team);
+void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes,
+                double doubt, double* out, Team& team);
 
 // The decision graph of Platt, Cristianini and Shawe-Taylor (2000): the first and the last class left meet, the loser
 // leaves.

@@ -61,7 +61,7 @@ class Tiles {
 // neighbors.
 template <class T, class Emit>
 void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, Index to, std::vector<T>& tile,
-                const std::atomic<bool>* stop, Emit emit) {
+                Emit emit) {
   const TileOps<T>& ops = tile_ops<T>();
   const Index lanes = (to - from + ops.lanes - 1) / ops.lanes * ops.lanes, total = e.sv_rows.size;
   Tiles<T> tiles(e, blocks, from, to, tile);
@@ -69,7 +69,6 @@ void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, I
   if (e.dense()) {  // all classes from one tile while it is in cache
     std::vector<double> f(e.classes() * lanes, 0);
     for (Index first = 0; first < total; first += kChunk) {
-      if (stop && stop->load(std::memory_order_relaxed)) return;
       const Index last = std::min(first + kChunk, total);
       tiles.fill(first, last);
       for (Index c = 0; c < e.classes(); ++c) {
@@ -88,7 +87,6 @@ void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, I
     while (j < e.segments[c + 1]) {
       const Index first = j / kChunk * kChunk, last = std::min(first + kChunk, total);
       if (j == first) {
-        if (stop && stop->load(std::memory_order_relaxed)) return;
         tiles.fill(first, last);
         for (Index i = first; i < last; ++i) alpha[i - first] = static_cast<T>(e.alpha[i]);
       }
@@ -102,13 +100,12 @@ void each_class(const Expansion& e, const KernelBlocks<T>& blocks, Index from, I
 
 // task(from, to, tile) over all test rows, by all of the team. A callable needs one thread.
 template <class T, class Task>
-void over_rows(const Expansion& e, Team& team, const std::atomic<bool>* stop, Task task) {
+void over_rows(const Expansion& e, Team& team, Task task) {
   const Index m = e.Z.n;
   // Fewer rows than threads * kLanes: smaller tasks, so that all threads have one.
   const Index even = (m + team.size() - 1) / team.size();
   const Index size = std::min(kLanes, std::max<Index>(32, (even + 31) / 32 * 32)), tasks = (m + size - 1) / size;
   auto one = [&](Index i) {
-    if (stop && stop->load(std::memory_order_relaxed)) return;
     std::vector<T> tile(kChunk * kLanes, 0);
     task(i * size, std::min((i + 1) * size, m), tile);
   };
@@ -127,13 +124,13 @@ KernelBlocks<T> kernel_blocks(const Data& Z, const Data& SV, const Kernel& kerne
 
 template <class T>
 void scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows, Span<const Index> segments,
-            Span<const double> alpha, Span<const double> intercept, double* out, Team& team, std::atomic<bool>* stop) {
+            Span<const double> alpha, Span<const double> intercept, double* out, Team& team) {
   const Expansion e{Z, kernel, sv_rows, segments, alpha, intercept};
   const KernelBlocks<T> blocks = kernel_blocks<T>(Z, SV, kernel);
   const Index classes = e.classes();
-  over_rows<T>(e, team, stop, [&](Index from, Index to, std::vector<T>& tile) {
+  over_rows<T>(e, team, [&](Index from, Index to, std::vector<T>& tile) {
     std::vector<double> waiting(kClasses * kLanes);  // class by class, written row by row
-    each_class<T>(e, blocks, from, to, tile, stop, [&](Index c, const double* f, Index lanes) {
+    each_class<T>(e, blocks, from, to, tile, [&](Index c, const double* f, Index lanes) {
       std::copy(f, f + lanes, waiting.data() + c % kClasses * kLanes);
       if (c % kClasses != kClasses - 1 && c != classes - 1) return;
       const Index first = c / kClasses * kClasses;
@@ -147,14 +144,14 @@ void scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Inde
 template <class T>
 void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows,
                    Span<const Index> segments, Span<const double> alpha, Span<const double> intercept, Index* out,
-                   Team& team, std::atomic<bool>* stop) {
+                   Team& team) {
   const Expansion e{Z, kernel, sv_rows, segments, alpha, intercept};
   const KernelBlocks<T> blocks = kernel_blocks<T>(Z, SV, kernel);
   const TileOps<T>& ops = tile_ops<T>();
-  over_rows<T>(e, team, stop, [&](Index from, Index to, std::vector<T>& tile) {
+  over_rows<T>(e, team, [&](Index from, Index to, std::vector<T>& tile) {
     std::vector<double> best(kLanes, -std::numeric_limits<double>::infinity());
     std::vector<Index> labels(kLanes, 0);
-    each_class<T>(e, blocks, from, to, tile, stop, [&](Index c, const double* f, Index lanes) {
+    each_class<T>(e, blocks, from, to, tile, [&](Index c, const double* f, Index lanes) {
       ops.improve(f, intercept[c], lanes, c, best.data(), labels.data());
     });
     std::copy(labels.begin(), labels.begin() + (to - from), out + from);
@@ -164,12 +161,12 @@ void argmax_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<con
 template <class T>
 void own_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const Index> sv_rows,
                 Span<const Index> segments, Span<const double> alpha, Span<const double> intercept,
-                Span<const Index> labels, double same, double other, double* out, Team& team, std::atomic<bool>* stop) {
+                Span<const Index> labels, double same, double other, double* out, Team& team) {
   const Expansion e{Z, kernel, sv_rows, segments, alpha, intercept};
   const KernelBlocks<T> blocks = kernel_blocks<T>(Z, SV, kernel);
-  over_rows<T>(e, team, stop, [&](Index from, Index to, std::vector<T>& tile) {
+  over_rows<T>(e, team, [&](Index from, Index to, std::vector<T>& tile) {
     std::vector<double> own(kLanes, 0), all(kLanes, 0);
-    each_class<T>(e, blocks, from, to, tile, stop, [&](Index c, const double* f, Index) {
+    each_class<T>(e, blocks, from, to, tile, [&](Index c, const double* f, Index) {
       const double b = intercept[c];
       for (Index l = 0; l < to - from; ++l) {
         const double score = f[l] + b;
@@ -183,12 +180,12 @@ void own_scores(const Data& Z, const Data& SV, const Kernel& kernel, Span<const 
 
 #define POLYMARGIN_INSTANTIATE(T)                                                                                 \
   template void scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,          \
-                          Span<const double>, Span<const double>, double*, Team&, std::atomic<bool>*);            \
+                          Span<const double>, Span<const double>, double*, Team&);                                \
   template void argmax_scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,   \
-                                 Span<const double>, Span<const double>, Index*, Team&, std::atomic<bool>*);      \
+                                 Span<const double>, Span<const double>, Index*, Team&);                          \
   template void own_scores<T>(const Data&, const Data&, const Kernel&, Span<const Index>, Span<const Index>,      \
                               Span<const double>, Span<const double>, Span<const Index>, double, double, double*, \
-                              Team&, std::atomic<bool>*);
+                              Team&);
 POLYMARGIN_INSTANTIATE(float)
 POLYMARGIN_INSTANTIATE(double)
 #undef POLYMARGIN_INSTANTIATE

@@ -121,7 +121,7 @@ def test_splits_are_those_that_were_asked_for(blobs, cv, tmp_path):
     groups = np.arange(90) // 10
     model = AutoSVC(cv=cv).fit(X, y, groups=groups if isinstance(cv, GroupKFold) else None)
     n = 1 if isinstance(cv, list) else 3
-    assert any(f"in {n} folds of 90 rows" in line for line in model.explain_choices_)
+    assert any(f"in {n} fold{'s' * (n > 1)} of 90 rows" in line for line in model.explain_choices_)
     assert model.score(X, y) > 0.5
     if isinstance(cv, list):
         save_model(model, tmp_path / "m.pm")
@@ -150,3 +150,24 @@ def test_the_mean_of_hits_is_the_weighted_accuracy(rng):
     some = rng.permutation(50)[:30]
     hits = WeightedRows(None, y, weight).hits(predicted[some], some)
     assert hits.mean() == pytest.approx(np.average(predicted[some] == y[some], weights=weight[some]))
+
+
+def test_groups_may_be_few_or_hold_whole_classes(rng):
+    """As many folds as groups at most; folds without two classes to learn are left out, and the model says so."""
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    for n_groups in (2, 3):
+        model = AutoSVC(C=1.0, gamma=0.5).fit(X, y, np.arange(60) * n_groups // 60)
+        assert f"in {n_groups} folds of 60 rows" in " ".join(model.explain_choices_)
+        assert any(line.startswith("Probabilities: from") for line in model.explain_choices_)
+    said = " ".join(AutoSVC(C=1.0, gamma=0.5).fit(X, y, y).explain_choices_)
+    assert "not tuned, because no split of the groups leaves two classes to train on" in said
+    assert "2 classes ('0', '1') are each in one group only" in said
+    said = " ".join(AutoSVC(C=1.0, gamma=0.5).fit(X, y, np.where(y, 0, 1 + np.arange(60) // 12)).explain_choices_)
+    assert "class '1' is in one group only: no fold can both learn and test such a class" in said
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_groups_have_no_gaps(rng, gap):
+    groups = np.array([gap if i % 6 == 0 else f"g{i % 5}" for i in range(30)], dtype=object)
+    with pytest.raises(ValueError, match="expected a group in every row, got 5 without one; fill them in"):
+        AutoSVC().fit(rng.normal(size=(30, 2)), np.arange(30) % 2, groups)

@@ -1,10 +1,8 @@
 """The command line, end to end, on real files: good ones and bad ones."""
 
-import io
 import json
 import os
 import runpy
-import shlex
 import signal
 import sys
 import time
@@ -14,26 +12,11 @@ import pandas as pd
 import pytest
 from command_lines import run
 from ctrl_c import interrupted_program, posix
-from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_wine
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
 
 import polymargin
 from polymargin.auto.classifier import REDUCTIONS
-from polymargin.auto.tables import ColumnEncoder
 from polymargin.machines import MACHINES
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Two halves of wine as CSV, with words and gaps, and a model of the first."""
-    where = tmp_path_factory.mktemp("cli")
-    table = load_wine(as_frame=True).frame.rename(columns={"target": "cultivar"})
-    table["cultivar"] = np.array(["barolo", "grignolino", "barbera"])[table["cultivar"]]
-    table["strong"] = np.where(table["alcohol"] > 13, "yes", "no")
-    table.loc[::17, "ash"] = np.nan
-    table[::2].to_csv(where / "train.csv", index=False)
-    table[1::2].to_csv(where / "test.csv", index=False)
-    run("fit", "train.csv", "--target", "cultivar", "--out", "wine.pm", cwd=where)
-    return where
 
 
 def test_fit_says_what_it_chose(folder):
@@ -324,77 +307,3 @@ def test_a_table_is_not_a_sparse_file(folder):
 def test_narrow_terminals_show_whole_names(folder):
     done = run("compare", "train.csv", "-t", "cultivar", "--rows", "60", "--folds", "2", cwd=folder, width=80)
     assert "crammer-singer" in done.stdout
-
-
-def test_what_tune_prints_gives_the_model_that_it_means(folder):
-    """The words of `tune`, run as they are: the same numbers, on the same encoded rows."""
-    done = run("tune", "train.csv", "-t", "cultivar", "--drop", "hue", "--as", "ash=number", "--folds", 3, cwd=folder)
-    words = shlex.split(done.stdout.partition("Use them: polymargin ")[2])
-    said = run(*words, "-o", "tuned.pm", cwd=folder).stdout
-    tuned, table = polymargin.load_model(folder / "tuned.pm"), pd.read_csv(folder / "train.csv")
-    X, y = table.drop(columns=["cultivar", "hue"]), table["cultivar"].to_numpy()
-    options = dict(zip(words[2::2], words[3::2], strict=True))
-    assert tuned.best_params_ == {"C": float(options["--C"]), "gamma": float(options["--gamma"])}
-    Z = ColumnEncoder("column").fit_transform(X)
-    meant = polymargin.PairwiseSVC(**tuned.best_params_).fit(Z, y)
-    np.testing.assert_allclose(tuned.decision_function(X), meant.decision_function(Z), atol=1e-5)
-    assert "as asked, accuracy" in said and "best of the grid" not in said and "Scaling: column, as asked" in said
-
-
-def test_columns_are_shown_and_chosen(folder):
-    said = run("fit", "train.csv", "-t", "cultivar", "--C", 1, "--gamma", 0.1, "-o", "c.pm", cwd=folder).stdout
-    assert "14 columns" in said and "strong" in said and "category" in said
-    few = ("--only", "alcohol", "--only", "strong", "--as", "strong=category", "-o", "c.pm")
-    facts = json.loads(run("fit", "train.csv", "-t", "cultivar", *few, "--C", 1, "--json", cwd=folder).stdout)
-    assert [c["name"] for c in facts["table"]] == ["alcohol", "strong"]
-    for words, message in (
-        (("--drop", "alchol"), "expected a column 'alchol', got none; did you mean \"alcohol\"?"),
-        (("--as", "alcohol=word"), "expected --as to be COLUMN=number|category|date|text|ignore, got 'alcohol=word'"),
-        (("--weights", "merlot=2"), "expected --weights to be CLASS=FACTOR with a class among barbera"),
-        (("--groups", "vineyard"), "expected a column 'vineyard' for --groups, got none"),
-        (("--kernel", "rbff"), "expected kernel to be one of"),
-    ):
-        assert message in run("fit", "train.csv", "-t", "cultivar", *words, cwd=folder, code=1).stderr
-
-
-def test_standard_input_and_output(folder, monkeypatch):
-    class Pipe:
-        buffer = io.BytesIO((folder / "test.csv").read_bytes())
-
-    monkeypatch.setattr(sys, "stdin", Pipe)
-    piped = run("predict", "wine.pm", "-", "-o", "-", cwd=folder).stdout
-    run("predict", "wine.pm", "test.csv", "-o", "p.csv", cwd=folder)
-    assert piped == (folder / "p.csv").read_text()
-    placed = run("embed", "train.csv", "-t", "cultivar", "-o", "-", cwd=folder).stdout
-    run("embed", "train.csv", "-t", "cultivar", "-o", "e.csv", cwd=folder)
-    assert placed == (folder / "e.csv").read_text()
-    Pipe.buffer = io.BytesIO(b"")
-    assert (
-        "standard input: expected rows, got an empty file"
-        in run("predict", "wine.pm", "-", "-o", "-", cwd=folder, code=1).stderr
-    )
-
-
-def test_costs_change_what_is_predicted(folder):
-    names = ["barbera", "barolo", "grignolino"]
-    costs = pd.DataFrame(1.0 - np.eye(3), index=names, columns=names)
-    costs["barolo"] *= 1e6
-    costs.to_csv(folder / "costs.csv", index_label="true")
-    facts = json.loads(
-        run("evaluate", "wine.pm", "test.csv", "-t", "cultivar", "--costs", "costs.csv", "--json", cwd=folder).stdout
-    )
-    assert sum(row[1] for row in facts["confusion"]) < 5 and facts["mean cost"] < 1e6
-    costs.rename(columns={"barolo": "merlot"}).to_csv(folder / "costs.csv", index_label="true")
-    said = run("predict", "wine.pm", "test.csv", "--costs", "costs.csv", cwd=folder, code=1).stderr
-    assert "expected a row (first column) and a column for each" in said
-
-
-def test_costs_are_a_table_with_names(folder):
-    np.savez(folder / "costs.npz", X=1 - np.eye(3))
-    said = run("predict", "wine.pm", "test.csv", "--costs", "costs.npz", cwd=folder, code=1).stderr
-    assert "expected a table with column names" in said
-
-
-def test_a_picture_that_cannot_be_written_is_refused_before_the_work(folder):
-    said = run("embed", "test.csv", "-t", "cultivar", "--picture", "nowhere/p.png", cwd=folder, code=1).stderr
-    assert "nowhere" in said and "create it first" in said and not (folder / "embedding.csv").exists()

@@ -174,6 +174,18 @@ BAD = {
     "open quote": ('a,y\n1,"u\n2,v\n', "line 2: expected fields, got a quote"),
     "no text": (b"a,y\n1,\x81\xfe\n", "expected text in UTF-8, UTF-16 or Windows-1252"),
     "odd bytes of UTF-16": ("a,y\n1,u\n".encode("utf-16")[:-1], "expected text in UTF-8, UTF-16 or Windows-1252"),
+    "a zero byte": (b"a,y\n1,u\n2,v\x00\n", "line 3: expected text, got a zero byte .1 of them in the file.; save"),
+    "zero bytes far below": (
+        b"a,y\n" + b"1,u\n" * 2000 + b"\x00" * 9,
+        "line 2002: expected text, got a zero byte .9 of",
+    ),
+    "zero bytes among Latin-1": (b"a,y\n1,\xe9\n2,v" + b"\x00" * 9, "line 3: expected text, got a zero byte .9 of"),
+    "zero bytes only": (b"\x00" * 5000, "line 1: expected text, got a zero byte .5000 of"),
+    "a spreadsheet": (
+        b"PK\x03\x04" + b"\x00abc" * 300,
+        "expected text, got a spreadsheet or an archive; save the sheet",
+    ),
+    "Parquet": (b"PAR1" + bytes(range(256)), "got a Parquet file; let its name end in .parquet"),
     "infinity": ("a,b,y\n1,2,u\n3,4,v\n5,-inf,v\n", "line 4: expected a finite number in column 'b', got -inf"),
     "a typo among prices": (
         "a,y\n" + '"$1,200.50",u\n' * 20 + "$12o0,v\n" + "$3,u\n" * 9,
@@ -204,7 +216,7 @@ def test_files_of_other_programs(write, tmp_path):
         with pytest.raises(ReadError, match=advice):
             read(write("x", name))
     (tmp_path / "b.csv").write_bytes(b"PK\3\4" + bytes(range(256)) * 20)
-    with pytest.raises(ReadError, match="if it is a spreadsheet, save it as CSV"):
+    with pytest.raises(ReadError, match="got a spreadsheet or an archive; save the sheet as CSV"):
         read(tmp_path / "b.csv")
     with pytest.raises(ReadError, match="semicolons, tabs or vertical bars, got the one column 'a b y'"):
         read(write("a b y\n1 2 p\n3 4 q\n"), "y")

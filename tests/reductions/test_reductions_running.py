@@ -331,25 +331,6 @@ def test_a_time_limit_with_millions_of_pairs(repeated):
     assert model.predict(X[:3]).shape == (3,)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_only_columns_that_float32_hides_are_solved_again(loss, rng):
-    """Classes 0 and 2 overlap, so that their pair has many coefficients at C; the other pairs have few and small."""
-    y = np.repeat(np.arange(3), 300)
-    X = (np.array([[0.0, 0.0], [9.0, 0.0], [0.3, 0.3]])[y] + rng.normal(size=(900, 2))).astype(np.float32)
-    model = PairwiseSVC(4000.0, gamma=0.3, loss=loss).fit(X, y)
-    for pair, (a, b) in enumerate(((0, 1), (0, 2), (1, 2))):
-        some = np.flatnonzero((y == a) | (y == b))
-        exact = PairwiseSVC(4000.0, gamma=0.3, loss=loss, tol=1e-6).fit(X[some].astype(np.float64), y[some] == a)
-        coefficient = np.zeros(len(y))
-        coefficient[model.support_] = model.dual_coef_[[pair]].toarray()[0]
-        assert np.all(coefficient[(y != a) & (y != b)] == 0)
-        c, K = coefficient[some], rbf(X[some], X[some], 0.3)
-        value = np.abs(c).sum() - 0.5 * c @ K @ c - (loss == "squared_hinge") * 0.5 * (c @ c) / 4000
-        assert value == pytest.approx(exact.dual_objective_, rel=1e-3)
-        f, g = K @ c + model.intercept_[pair], exact._raw_scores(X[some])[:, 0]
-        assert np.mean(np.abs(f - g)) < 0.02 * np.std(g)
-
-
 def test_a_large_c_times_the_rounding_of_scores_is_no_part_of_the_primal(rng):
     """No coefficient is at C: the slacks are rounding of float32 values, which C makes one percent of the value."""
     X, y, C = rng.normal(size=(600, 4)), rng.integers(0, 2, 600), 2e4

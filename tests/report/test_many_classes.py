@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from polymargin import AutoSVC
+from polymargin.report import write_report
 from polymargin.report.facts import facts, kinds_of_columns
 
 
@@ -37,3 +38,16 @@ def test_days_have_no_hours(few_rows):
 
 def test_thousands_of_columns():
     assert kinds_of_columns(["number"] * 2000 + ["left out"]) == "2,000 of numbers, 1 left out"
+
+
+def test_long_names_of_many_classes_have_room_on_paper(few_rows, browser, tmp_path):
+    """Names of 40 letters take at most two lines: one column of classes then, two columns of short names."""
+    page = browser.new_page(viewport={"width": 680, "height": 900})
+    page.emulate_media(media="print")
+    page.goto(write_report(*few_rows, tmp_path / "r.html").as_uri())
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.classes tbody tr')].map(r => r.getBoundingClientRect().height)"
+    )
+    line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.classes td')).lineHeight)")
+    assert len(heights) == 40 and max(heights) < 2.6 * line
+    page.close()

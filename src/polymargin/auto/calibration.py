@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 
 from ..landmarks import LandmarkSVC
-from .grid import quietly, sample_of
+from .grid import quietly, sample_of, together
 from .probabilities import fitted, unseen
 from .tuning import LAST_ROWS, Tuning
 
@@ -57,7 +57,9 @@ def splits_of(tuning: Tuning, rows: np.ndarray) -> list[tuple[np.ndarray, np.nda
     if splits is None:
         folds = max(2, min(5, int(np.unique(y, return_counts=True)[1].max())))
         groups = None if given.groups is None else given.groups[rows]
-        cut = StratifiedKFold if groups is None else StratifiedGroupKFold
-        splits = quietly(list, cut(folds, shuffle=True, random_state=seed).split(rows, y, groups))
+        if groups is None:
+            splits = quietly(list, StratifiedKFold(folds, shuffle=True, random_state=seed).split(rows, y))
+        else:
+            splits = together(folds, y, groups, seed)
     n_classes = len(np.unique(y))
     return [(a, b) for a, b in splits if len(b) and len(np.unique(y[a])) == n_classes > 1]

@@ -35,7 +35,7 @@ from .probabilities import margins, probabilities
 from .record import AUTO, check_auto
 from .rows import Splits, WeightedRows, checked_groups
 from .tables import COLUMNS, checked_table, planned
-from .task import MANY_ROWS, REDUCTIONS, Task
+from .task import MANY_ROWS, REDUCTIONS, SEEDS, Task
 from .tuning import PROBE_ROWS, Tuning
 
 REMARKED_ROWS = 2000  # predicted once more, to see which classes never are
@@ -49,7 +49,7 @@ CONSTRAINTS = {
     "columns": COLUMNS,
     "kernel": (Name(BY_NAME),),
     "scaling": (Name(("auto", "column", "common")),),
-    "random_state": (NONE, Number("an integer >= 0", least=0, integer=True)),
+    "random_state": (NONE, Number("an integer from 0 to 4294967295", least=0, most=SEEDS - 1, integer=True)),
     **{name: RUN[name] for name in ("class_weight", "time_limit", "memory", "n_jobs", "verbose")},
 }
 
@@ -136,6 +136,13 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     KernelSearchCV : exact cross-validation over a grid of your own.
     JointSVC, PairwiseSVC : the machines themselves.
 
+    References
+    ----------
+    .. [1] D. Price, S. Knerr, L. Personnaz and G. Dreyfus, "Pairwise neural network classifiers with probabilistic
+       outputs", NIPS 7, 1994: from pairs of classes to probabilities.
+    .. [2] C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger, "On calibration of modern neural networks", ICML 2017: the
+       temperature.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine
@@ -209,6 +216,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         self.classes_, index = check_classes(rows.y, np.arange(len(rows.y)))
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
         task = Task(self, rows, index, self.classes_, deadline)
+        task.tell_asked()
         self.explain_choices_, tuning, interrupted = task.choices, Tuning(task), False
         try:
             tuning.run()
@@ -287,6 +295,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         """What to know about rows and labels before trusting a score."""
         some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
         said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.rows.X, task.index, self.classes_)
+        said += remarks.on_lone_groups(task.rows.groups, task.index, self.classes_)
         index = np.searchsorted(self.classes_, y[some])
         counts = np.bincount(task.index, minlength=len(self.classes_))
         said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index, counts)

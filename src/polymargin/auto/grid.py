@@ -52,8 +52,17 @@ class Folds:
         most = max(2, min(self.cv, int(np.unique(y, return_counts=True)[1].max())))  # rare classes miss some of them
         if self.groups is None:
             return RepeatedStratifiedKFold(n_splits=most, n_repeats=self.times, random_state=self.seed)
-        together = StratifiedGroupKFold(min(most, len(np.unique(self.groups))), shuffle=True, random_state=self.seed)
-        return quietly(list, together.split(Z, y, self.groups))
+        return together(most, y, self.groups, self.seed)
+
+
+def together(folds: int, y: np.ndarray, groups: np.ndarray, seed: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds that separate no group, at most one per group; those without two classes to train on are left out."""
+    most = min(folds, len(np.unique(groups)))
+    if most < 2:
+        return []
+    cut = StratifiedGroupKFold(most, shuffle=True, random_state=seed)
+    splits = quietly(list, cut.split(y, y, groups))
+    return [(train, test) for train, test in splits if len(test) and len(np.unique(y[train])) > 1]
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ import numpy as np
 
 from .cells import Words
 from .columns import ReadTable
-from .task import Task
+from .task import NAMED, Task
 
 TINY = 2  # rows of a class that cannot be both learned and tested
 UNEVEN = 0.9  # share of the largest class above which accuracy says little
 GROUPS = 10  # groups of rows, at least, that share a value of a column,
 ROWS_OF_GROUP = 20  # with at most this many rows each on average,
 PURE = 0.95  # and this share of which have one class only
-NAMED = 5  # classes that a remark names
 OVERLAP_WARNING = ".*the classes overlap"  # how a machine for separable classes says that it is the wrong one
 
 
@@ -82,6 +81,20 @@ def on_groups(X: Any, index: np.ndarray, classes: np.ndarray) -> list[str]:
                 f"optimistic for new groups unless rows that share it stay on one side of a split (groups=, --groups)."
             )
     return said
+
+
+def on_lone_groups(groups: np.ndarray | None, index: np.ndarray, classes: np.ndarray) -> list[str]:
+    """Classes all of whose rows are in one of the groups that were asked for."""
+    if groups is None:
+        return []
+    of = np.unique(np.column_stack([index, groups]), axis=0)[:, 0]  # the classes, once for each of their groups
+    lone = classes[np.bincount(of, minlength=len(classes)) == 1]
+    if not len(lone):
+        return []
+    verb = "is" if len(lone) == 1 else "are each"
+    return [
+        f"{named(lone)} {verb} in one group only: no fold can both learn and test such a class; add groups with it."
+    ]
 
 
 def _codes(values: np.ndarray) -> np.ndarray | None:

@@ -7,11 +7,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..fitting.parameters import Kind
-from .grid import Folds, quietly, take
+from .grid import Folds, take, together
 
 
 class Splits(Kind):
@@ -77,9 +77,8 @@ class WeightedRows:
         held = rng.permutation(len(rows)) < len(rows) // 5
         if self.groups is None:
             return held
-        cut = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
-        test = next(quietly(cut.split, rows, self.y[rows], self.groups[rows]))[1]
-        return np.isin(np.arange(len(rows)), test)
+        splits = together(5, self.y[rows], self.groups[rows], seed)
+        return np.isin(np.arange(len(rows)), splits[0][1]) if splits else held
 
     def hits(self, predicted: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Which rows are predicted correctly: 0 or their weights, whose mean is 1, so that this mean is an accuracy."""
@@ -94,8 +93,12 @@ class WeightedRows:
 def checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:
     if groups is None:
         return None
-    found = np.unique(column_or_1d(groups), return_inverse=True)[1]
-    check_consistent_length(found, y)
+    groups = column_or_1d(groups)
+    check_consistent_length(groups, y)
+    empty = sum(g is None or g != g for g in groups.tolist())
+    if empty:
+        raise ValueError(f"expected a group in every row, got {empty} without one; fill them in, or remove the rows")
+    found = np.unique(groups, return_inverse=True)[1]
     if found.max() < 1:
         raise ValueError("expected groups to hold at least 2 different values, got 1; leave them out")
     return found

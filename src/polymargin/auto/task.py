@@ -12,17 +12,28 @@ import numpy as np
 from ..core_vectors.classifier import CoreVectorSVC
 from ..fitting.progress import say
 from ..joint import JointSVC
+from ..kernels import HAS_GAMMA
 from ..landmarks import LandmarkSVC
 from ..reductions import OneVsRestSVC, PairwiseSVC
 from .rows import WeightedRows
 
 MANY_CLASSES = 100  # above this, one-versus-one has too many pairs to be worth its small gain
 PATIENCE = 600.0  # seconds that training may take without a time limit
+NAMED = 5  # classes that a sentence names
 SOON = 10.0  # seconds beyond the announced time that are always allowed: a busy machine cannot be predicted
+SEEDS = 2**32  # as many as NumPy's older generators take
 MANY_ROWS = 25_000  # above this, machines are tried on samples first
 REDUCTIONS = {
     "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
 }  # fmt: skip
+
+
+def particulars(name: str, n_classes: int, seed: int | None) -> dict[str, Any]:
+    """Parameters that a machine has beyond those of all."""
+    found: dict[str, Any] = {"random_state": seed} if name in ("core-vector", "landmarks") else {}
+    if name == "core-vector":  # pairs of classes, where they are not too many, are more accurate
+        found["scheme"] = "joint" if n_classes > MANY_CLASSES else "pairwise"
+    return found
 
 
 def machine_named(name: str, **parameters: Any) -> Any:
@@ -103,6 +114,25 @@ class Task:
         self.tell(f"Machine: one-versus-one, because {pairs} pairs of classes and {n} rows are few enough for it.")
         return "pairwise"
 
+    def tell_asked(self) -> None:
+        """What else was asked for; scaling, C and gamma are told where they are chosen."""
+        kernel, weight, groups = self.asked.kernel, self.asked.class_weight, self.rows.groups
+        if kernel != "rbf":
+            unused = (
+                "" if kernel in HAS_GAMMA or self.asked.gamma == "auto" else "; it has no gamma, so that is not used"
+            )
+            self.tell(f"Kernel: {kernel}, as asked{unused}.")
+        if isinstance(weight, Mapping):
+            factors = [f"{str(c)!r} by {factor:g}" for c, factor in weight.items()]
+            more = ", ..." if len(factors) > NAMED else ""
+            self.tell(f"Weights: rows of class {', '.join(factors[:NAMED])}{more}, as asked.")
+        elif weight is not None:
+            self.tell("Weights: the same total for every class, as asked.")
+        if groups is not None:
+            self.tell(
+                f"Groups: rows of one group stay together in every fold; there are {len(np.unique(groups))} groups."
+            )
+
     def machine(self, C: float, gamma: Any, y: np.ndarray, seconds: float, verbose: int = 0) -> Any:
         """The machine for rows with the labels y, within this many seconds."""
         asked, weight = self.asked, self.asked.class_weight
@@ -112,9 +142,5 @@ class Task:
             class_weight=weight, memory=asked.memory, n_jobs=asked.n_jobs, verbose=verbose,
             time_limit=None if np.isinf(seconds) else max(seconds, 0.1),
         )  # fmt: skip
-        if self.name == "core-vector":  # pairs of classes, where they are not too many, are more accurate
-            run["random_state"] = asked.random_state
-            run["scheme"] = "joint" if len(self.classes) > MANY_CLASSES else "pairwise"
-        if self.name == "landmarks":
-            run["random_state"] = asked.random_state
+        run |= particulars(self.name, len(self.classes), asked.random_state)
         return machine_named(self.name, C=C, gamma=gamma, kernel=asked.kernel, **run)

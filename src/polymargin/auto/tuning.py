@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..files.readers import counted
 from ..fitting.progress import LONG, duration, say
 from ..kernels import HAS_GAMMA
 from ..landmarks import LandmarkSVC
@@ -15,7 +16,7 @@ from ..reductions.pairwise import PairwiseSVC
 from . import grid as grids
 from .grid import sample_of, take
 from .tables import ColumnEncoder
-from .task import MANY_ROWS, Task
+from .task import MANY_ROWS, SEEDS, Task
 
 FIRST_ROWS = 1000  # the scaling and the region of C and gamma are chosen on this many, or on all of up to twice as many
 TUNING_ROWS = 8000  # their neighbors on this many
@@ -66,6 +67,9 @@ class Tuning:
         if len(np.unique(self.index[first])) < 2:
             self.tell(f"{self.point()}: not tuned, because no two classes have two rows each to tune with.")
             return
+        if self.task.rows.folds(first, self.cv, self.seed).of(None, self.y[first]) == []:
+            self.tell(f"{self.point()}: not tuned, because no split of the groups leaves two classes to train on.")
+            return
         found = self.scaled(first)
         if found is None:
             self.tell(f"{self.point()}: not tuned, because there was no time.")
@@ -73,7 +77,8 @@ class Tuning:
         rows = self.neighbors(first, found)
         times = f"{self.cuts} x " if self.cuts > 1 else ""
         how = "the best of the grid" if max(map(len, self.grid())) > 1 else "as asked"
-        self.tell(f"{self.point()}: {how}, accuracy {self.score:.4f} in {times}{self.folds} folds of {len(rows)} rows.")
+        folds = counted(self.folds, "fold")
+        self.tell(f"{self.point()}: {how}, accuracy {self.score:.4f} in {times}{folds} of {len(rows)} rows.")
         if len(rows) == len(self.sample) < len(self.index) and max(map(len, self.grid())) > 1:
             self.climb()
 
@@ -172,7 +177,7 @@ class Tuning:
         times = times if self.task.rows.groups is None and self.task.rows.splits is None else 1
         if times > 1 and max(map(len, self.grid())) > 1:
             again = self.search(
-                rows, *self.grid(), self.left() / 3, None if self.seed is None else self.seed + 1, times - 1
+                rows, *self.grid(), self.left() / 3, None if self.seed is None else (self.seed + 1) % SEEDS, times - 1
             )
             if again is not None and again.status_ == found.status_ == "solved":
                 both = (found.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"])

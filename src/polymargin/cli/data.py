@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.markup import escape
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 
 from ..files.readers import counted
-from ..files.whole_files import write_figure, write_text
+from ..files.whole_files import write_figure
 from .terminal import (
     As,
     Columns,
@@ -33,9 +34,11 @@ from .terminal import (
     labeled,
     out,
     say,
+    source,
     table_of,
     tell_left_out,
     without_groups,
+    write_or_print,
 )
 
 METHODS = ("grid", "criterion-I", "criterion-II")
@@ -54,12 +57,18 @@ def encoded(X: Any, data: Path, choice: Columns) -> Any:
 
 def splits_of(y: np.ndarray, groups: np.ndarray | None, folds: int, seed: int) -> list[Any]:
     """Folds with all classes in each; rows of one group stay together."""
-    cut = StratifiedKFold if groups is None else StratifiedGroupKFold
-    if groups is not None and len(np.unique(groups)) < folds:
+    from ..auto.grid import together
+
+    if groups is None:
+        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y))
+    if len(np.unique(groups)) < folds:
         raise Refusal(
             f"expected at least {folds} groups for {folds} folds, got {len(np.unique(groups))}; lower --folds"
         )
-    return list(cut(folds, shuffle=True, random_state=seed).split(y, y, groups))
+    splits = together(folds, y, groups, seed)
+    if not splits:
+        raise Refusal("expected folds with two classes to train on, got none, as each class is in a group of its own")
+    return splits
 
 
 def tune(
@@ -78,7 +87,7 @@ def tune(
 ) -> None:
     """Find C and gamma for scaled columns, by exact cross-validation or by gradient on a radius-margin criterion."""
     from ..auto.grid import PATTERN_C, PATTERN_GAMMA
-    from ..auto.task import REDUCTIONS, machine_named
+    from ..auto.task import REDUCTIONS, machine_named, particulars
     from ..machines import MACHINES
     from ..selection.radius_margin import RadiusMarginSearch
     from ..selection.search_cv import KernelSearchCV
@@ -91,11 +100,12 @@ def tune(
         raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
     if groups is not None and method != "grid":
         raise Refusal(f"expected --method grid with --groups, got {method}; the criteria split no rows")
-    choice = Columns.of(drop, only, kinds)
+    choice = Columns.of(drop, only, kinds, groups)
     X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
     Z = encoded(X, data, choice)
-    estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]))
+    more = particulars(machine, len(np.unique(y)), seed)
+    estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]), **more)
     begin = time.perf_counter()
     with err.status(f"tuning on {Z.shape[0]} rows, {Z.shape[1]} columns"):
         if method == "grid":
@@ -118,7 +128,7 @@ def tune(
     if not as_json and np.ndim(facts["gamma"]) == 0:
         numbers = ["--C", repr(float(facts["C"])), "--gamma", repr(float(facts["gamma"]))]
         words = [str(data), "--target", target, "--machine", machine, "--scaling", "column", *numbers, *choice.words()]
-        words += ["--groups", groups] if groups else []
+        words += [*(["--groups", groups] if groups else []), *(["--seed", str(seed)] if seed else [])]
         out.print(escape(f"Use them: polymargin fit {shlex.join(words)}"), soft_wrap=True)
 
 
@@ -140,7 +150,7 @@ def embed(
 
     from ..manifold.isomap import SupervisedIsomap
 
-    check_folder(to)
+    check_folder(to, printed=True)
     if picture is not None:
         check_folder(picture)
     choice = Columns.of(drop, only, kinds)
@@ -159,10 +169,7 @@ def embed(
             place[held] = isomap.transform(Z[held])
     frame = pd.DataFrame(place, columns=[f"component {k + 1}" for k in range(place.shape[1])])
     frame[target], frame["held out"] = y, np.isin(np.arange(len(y)), held)
-    if str(to) == "-":
-        print(frame.to_csv(index=False), end="")
-    else:
-        write_text(frame.to_csv(index=False), to)
+    write_or_print(frame.to_csv(index=False), to)
     if picture is not None:
         from ..inspection.embedding_display import EmbeddingDisplay
 
@@ -200,13 +207,13 @@ def compare(
     """All machines side by side: cross-validated accuracy, time, support vectors, each at its own best C and gamma."""
     from ..auto.grid import PATTERN_C, PATTERN_GAMMA, quietly, sample_of
     from ..auto.remarks import OVERLAP_WARNING
-    from ..auto.task import REDUCTIONS, machine_named
+    from ..auto.task import REDUCTIONS, machine_named, particulars
     from ..machines import MACHINES
     from ..selection.search_cv import KernelSearchCV
 
     if picture is not None:
         check_folder(picture)
-    choice = Columns.of(drop, only, kinds)
+    choice = Columns.of(drop, only, kinds, groups)
     X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
     Z = encoded(X, data, choice)
@@ -214,7 +221,7 @@ def compare(
     few = classes[np.bincount(index) < folds]
     if len(few):
         raise Refusal(
-            f"{data}: expected at least {folds} rows of every class for {folds} folds, got fewer of "
+            f"{source(data)}: expected at least {folds} rows of every class for {folds} folds, got fewer of "
             f"{str(few[0])!r}; lower --folds, or remove the class"
         )
     at = sample_of(index, rows, np.random.default_rng(seed))
@@ -224,9 +231,9 @@ def compare(
     found = []
     for name in (*REDUCTIONS, *MACHINES):
         with err.status(f"{name} on {len(y)} rows"):
-            search = KernelSearchCV(machine_named(name, C=1.0, gamma=1.0), C=C, gamma=gamma, cv=cv, refit=False)
-            search.fit(Z, y)
-            best = machine_named(name, **{k: float(search.best_params_[k]) for k in ("C", "gamma")})
+            best = machine_named(name, C=1.0, gamma=1.0, **particulars(name, len(classes), seed))
+            search = KernelSearchCV(clone(best), C=C, gamma=gamma, cv=cv, refit=False).fit(Z, y)
+            best.set_params(**{k: float(search.best_params_[k]) for k in ("C", "gamma")})
             accuracy = quietly(lambda best: cross_val_score(best, Z, y, cv=cv), best)
             begin = time.perf_counter()
             with warnings.catch_warnings():  # to choose another machine is what this table is for

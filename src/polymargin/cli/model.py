@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 from rich.markup import escape
 
 from ..files.readers import read
-from ..files.whole_files import write_figure, write_text
+from ..files.whole_files import write_figure
+from ..fitting.parameters import nearest
 from ..kernels import BY_NAME
 from .terminal import (  # fmt: skip
     As,
@@ -36,12 +38,16 @@ from .terminal import (  # fmt: skip
     out,
     rows_of,
     say,
+    source,
     table_of,
     table_of_columns,
     tell_left_out,
     text_of,
     without_groups,
+    write_or_print,
 )
+
+SHOWN_NAMES = 8  # classes in a sentence
 
 
 def fit(
@@ -75,7 +81,7 @@ def fit(
     from ..files.model_file import save_model
 
     check_folder(model)
-    choice = Columns.of(drop, only, kinds)
+    choice = Columns.of(drop, only, kinds, groups)
     X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
     X = columns_asked(X, data, choice)
@@ -129,30 +135,51 @@ def weights_of(words: list[str] | None, y: np.ndarray) -> dict[Any, float] | Non
     for word in words or []:
         name, _, factor = word.rpartition("=")
         try:
-            found[classes[name]] = float(factor)
+            label, weight = classes[name], float(factor)
         except (KeyError, ValueError):
-            known = ", ".join(list(classes)[:8])
-            raise Refusal(f"expected --weights to be CLASS=FACTOR with a class among {known}, got {word!r}") from None
+            raise Refusal(
+                f"expected --weights to be CLASS=FACTOR with a class among {few_of(classes)}, got {word!r}"
+                + ("" if name in classes else nearest(name, classes))
+            ) from None
+        if label in found:
+            raise Refusal(f"expected --weights once for every class, got {name!r} twice; leave one out")
+        found[label] = weight
     return found or None
+
+
+def few_of(names: Collection[str]) -> str:
+    """Names for a sentence; of many the first."""
+    return ", ".join([*list(names)[:SHOWN_NAMES], *["..."] * (len(names) > SHOWN_NAMES)])
 
 
 def costs_of(path: Path | None, classes: np.ndarray) -> np.ndarray | None:
     """What it costs to predict one class (a column) for rows of another (a row of the table), by name."""
     if path is None:
         return None
-    table = read(path).X
+    table = read(path, text=[""]).X  # a corner without a name is usual here
     if not hasattr(table, "columns"):
         raise Refusal(f"{path}: expected a table with column names, got rows without them; write it as CSV")
     names = [str(c) for c in classes]
     rows = [str(v).strip() for v in table.iloc[:, 0]]
-    if sorted(rows) != sorted(names) or sorted(table.columns[1:]) != sorted(names):
-        raise Refusal(
-            f"{path}: expected a row (first column) and a column for each of the classes {', '.join(names[:8])}, got "
-            f"other names; the cell is what it costs to predict the column's class for a row of the row's class"
-        )
+    for where, found in (("first column", rows), ("first line", list(table.columns[1:]))):
+        lacking, odd = [n for n in names if n not in found], [n for n in found if n not in names or found.count(n) > 1]
+        if lacking or odd:
+            wrong = f"no {lacking[0]!r}" if lacking else f"{odd[0]!r}, which is no class or there twice,"
+            raise Refusal(
+                f"{path}: expected a row (first column) and a column for each of the classes {few_of(names)}, got "
+                f"{wrong} in the {where}; a cell is what it costs to predict its column's class for its row's class"
+            )
     costs = table.set_index(np.array(rows, dtype=object))[names].loc[names].to_numpy()
     if costs.dtype.kind not in "iuf" or not np.all(np.isfinite(costs)):
-        raise Refusal(f"{path}: expected a number in every cell, got something else")
+        raise Refusal(f"{path}: expected a number in every cell, got words or empty cells; correct them")
+    if np.all(costs == costs[:, :1]):
+        raise Refusal(
+            f"{path}: expected costs that depend on what is predicted, got rows of equal numbers; correct them"
+        )
+    worse = names[int(np.argmax(np.diag(costs) - costs.min(axis=1)))]
+    if np.any(np.diag(costs) > costs.min(axis=1)):
+        text = f"{path}: to predict {worse!r} correctly costs more than a mistake; are the numbers costs, or gains?"
+        err.print(f"[yellow]polymargin:[/] {escape(text)}", soft_wrap=True)
     return costs
 
 
@@ -179,7 +206,7 @@ def predict(
     """Write a CSV file with a column `prediction`, one row per row of the data."""
     import pandas as pd
 
-    check_folder(to)
+    check_folder(to, printed=True)
     fitted = load(model)
     X = columns_of(fitted, rows_of(data, text=text_of(fitted)).X, data)
     frame = pd.DataFrame({"prediction": decided(fitted, X, costs_of(costs, fitted.classes_))})
@@ -187,10 +214,9 @@ def predict(
         P = fitted.predict_proba(X)
         for c, name in enumerate(fitted.classes_):
             frame[f"probability of {name}"] = P[:, c]
+    write_or_print(frame.to_csv(index=False), to)
     if str(to) == "-":
-        print(frame.to_csv(index=False), end="")
         return
-    write_text(frame.to_csv(index=False), to)
     counts = {str(c): int(n) for c, n in frame["prediction"].value_counts().sort_index().items()}
     table = table_of(f"{len(frame)} rows, written to {to}", "class", "rows")
     for name, n in counts.items():
@@ -224,24 +250,25 @@ def report(
     model: ModelFile,
     data: Data,
     target: Target = "y",
-    to: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write")] = Path("report.html"),
+    to: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write, or -")] = Path("report.html"),
     as_json: Json = False,
 ) -> None:
     """One HTML page: choices, scores, calibration, a picture of the classes, deciding features, hardest rows."""
     from ..report import facts, render
 
-    check_folder(to)
+    check_folder(to, printed=True)
     fitted = load(model)
     X, y = labeled(data, target, text_of(fitted))
     X, y = columns_of(fitted, X, data), labels_of(fitted, y, data)
     with err.status("writing the report"):
-        found = facts(fitted, X, y, title=f"{model.stem} on {data.name}", source=f"{len(y)} rows of {data.name}")
-        write_text(render(found), to)
+        name = source(Path(data.name))
+        found = facts(fitted, X, y, title=f"{model.stem} on {name}", source=f"{len(y)} rows of {name}")
+        write_or_print(render(found), to)
     if found["seen"]:
         err.print(f"[yellow]polymargin:[/] these scores are too optimistic. {escape(found['seen'])}", soft_wrap=True)
-    if as_json:
+    if as_json and str(to) != "-":
         say(True, {"out": str(to)})
-    else:
+    elif str(to) != "-":
         out.print(f"The report is in {to}: open it in a browser.", soft_wrap=True)
 
 

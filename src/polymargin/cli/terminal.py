@@ -20,7 +20,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..auto.columns import KINDS
+from ..auto.task import SEEDS
 from ..files.readers import LabeledRows, ReadError, counted, read
+from ..files.whole_files import write_text
 from ..fitting.parameters import nearest
 
 out = Console(highlight=False)
@@ -30,7 +32,7 @@ Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, svmlight (.svm) o
 ModelFile = Annotated[Path, typer.Argument(help="model written by `polymargin fit`")]
 Target = Annotated[str, typer.Option("--target", "-t", help="column of the labels")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of a table")]
-Seed = Annotated[int, typer.Option(help="seed of samples and folds", min=0)]
+Seed = Annotated[int, typer.Option(help="seed of samples and folds", min=0, max=SEEDS - 1)]
 TimeLimit = Annotated[float | None, typer.Option(help="seconds for everything", min=0.1)]
 Drop = Annotated[list[str] | None, typer.Option(help="column to leave out (repeat for more)")]
 Only = Annotated[list[str] | None, typer.Option(help="column to use; others are left out (repeat for more)")]
@@ -40,6 +42,9 @@ As = Annotated[
 Jobs = Annotated[int | None, typer.Option("--n-jobs", help="threads; all cores if not given")]
 Folds = Annotated[int, typer.Option(help="folds of the cross-validation", min=2, max=50)]
 Groups = Annotated[str | None, typer.Option(help="column of groups; rows of one group stay together in every split")]
+STARTS = {b"PAR1": "parquet", b"\x1f\x8b": "csv.gz", b"BZh": "csv.bz2"}  # of what standard input may hold but text
+SPARSE_ROW = re.compile(rb"[-+.,\deE]+(\s+\w+:\S+)*\s*(#.*)?")
+SNIFFED, SNIFFED_LINES = 1 << 16, 10  # bytes and lines of it that are looked at
 SHOWN_COLUMNS = 40
 FIRST_COLUMNS = 5  # of more, if nothing is odd about any of them
 
@@ -53,8 +58,11 @@ class Columns:
     kinds: dict[str, str]
 
     @classmethod
-    def of(cls, drop: list[str] | None, only: list[str] | None, kinds: list[str] | None) -> Columns:
-        return cls(drop or [], only or [], wishes_of(kinds))
+    def of(
+        cls, drop: list[str] | None, only: list[str] | None, kinds: list[str] | None, groups: str | None = None
+    ) -> Columns:
+        """The column of --groups is left out anyway."""
+        return cls([name for name in drop or [] if name != groups], only or [], wishes_of(kinds))
 
     def read_as_text(self) -> list[str]:
         return [name for name, kind in self.kinds.items() if kind != "number"]
@@ -109,31 +117,42 @@ def rows_of(path: Path, target: str | None = None, text: Collection[str] = ()) -
     if str(path) != "-":
         return read(path, target, text)
     content = sys.stdin.buffer.read()
-    lines = content.splitlines() or [b""]
-    kind = "svm" if re.fullmatch(rb"\S+(\s+\d+:\S+)+\s*(#.*)?", lines[0]) else "csv"
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / f"input.{kind}"
+        copy = Path(folder) / f"input.{kind_of(content)}"
         copy.write_bytes(content)
         try:
             return read(copy, target, text)
         except ReadError as error:
-            raise ReadError(str(error).replace(str(copy), "standard input")) from None
+            raise ReadError(str(error).replace(str(copy), source(path))) from None
+
+
+def source(path: Path) -> str:
+    """Where rows come from, for a reader."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def kind_of(content: bytes) -> str:
+    """What the name of a file with this content would end in."""
+    kind = next((kind for start, kind in STARTS.items() if content.startswith(start)), "")
+    lines = [line for line in content[:SNIFFED].splitlines()[:SNIFFED_LINES] if line.split(b"#")[0].strip()]
+    sparse = all(SPARSE_ROW.fullmatch(line) for line in lines) and any(b":" in line for line in lines)
+    return kind or ("svm" if sparse else "csv")
 
 
 def labeled(path: Path, target: str | None, text: Collection[str] = ()) -> tuple[Any, np.ndarray]:
     rows = rows_of(path, target, text)
     if rows.y is None:
-        raise Refusal(f"{path}: expected labels, got none; name their column with --target")
+        raise Refusal(f"{source(path)}: expected labels, got none; name their column with --target")
     classes, counts = np.unique(rows.y, return_counts=True)
     if len(classes) < 2:
         raise Refusal(
-            f"{path}: expected at least 2 classes in the target, got only {str(classes[0])!r}; is "
+            f"{source(path)}: expected at least 2 classes in the target, got only {str(classes[0])!r}; is "
             f"--target the column of the labels?"
         )
     if len(classes) > 0.5 * len(rows.y) and len(rows.y) > 20:
         raise Refusal(
-            f"{path}: expected classes in the target, got {len(classes)} different values in {len(rows.y)} rows; "
-            f"if {target!r} is a number, group its values into classes first, or name another column with --target"
+            f"{source(path)}: expected classes in the target, got {len(classes)} different values in {len(rows.y)} "
+            f"rows; if {target!r} is a number, group its values into classes first, or name another column (--target)"
         )
     return rows.X, rows.y
 
@@ -153,23 +172,25 @@ def columns_asked(X: Any, path: Path, choice: Columns) -> Any:
     """The columns that --drop and --only leave."""
     named = [*choice.drop, *choice.only, *choice.kinds]
     if named and not hasattr(X, "columns"):
-        raise Refusal(f"{path}: expected a table with column names for --drop, --only and --as, got rows without them")
+        raise Refusal(
+            f"{source(path)}: expected a table with column names for --drop, --only and --as, got rows without them"
+        )
     for name in named:
         if name not in X.columns:
-            raise Refusal(f"{path}: expected a column {name!r}, got none{nearest(name, map(str, X.columns))}")
+            raise Refusal(f"{source(path)}: expected a column {name!r}, got none{nearest(name, map(str, X.columns))}")
     ignored = {*choice.drop, *(name for name, kind in choice.kinds.items() if kind == "ignore")}
     if not named:
         return X
     kept = [name for name in X.columns if name not in ignored and (not choice.only or name in choice.only)]
     if not kept:
-        raise Refusal(f"{path}: expected columns to be left after --drop and --only, got none")
+        raise Refusal(f"{source(path)}: expected columns to be left after --drop and --only, got none")
     return X[kept]
 
 
 def tell_left_out(path: Path, columns: list[dict[str, Any]]) -> None:
     for column in columns:
         if column["used_as"] == "left out":
-            text = f"{path}: left out {column['name']!r}: {column['reason']}"
+            text = f"{source(path)}: left out {column['name']!r}: {column['reason']}"
             err.print(f"[yellow]polymargin:[/] {escape(text)}", soft_wrap=True)
 
 
@@ -207,19 +228,19 @@ def columns_of(model: Any, X: Any, path: Path) -> Any:
         if missing:
             shown = ", ".join(repr(n) for n in missing[:5]) + (", ..." if len(missing) > 5 else "")
             raise Refusal(
-                f"{path}: expected the {len(names)} columns of the training data, got no {shown}; "
+                f"{source(path)}: expected the {len(names)} columns of the training data, got no {shown}; "
                 f"use a file with the same columns as the one that the model was fitted on"
             )
         return X[list(names)]
     if hasattr(X, "columns") != (names is not None):
         kinds = ("a table with column names", "rows without column names (svmlight, NPZ)")
         wanted, found = kinds if names is not None else kinds[::-1]
-        raise Refusal(f"{path}: expected {wanted} as in the training data, got {found}; convert the file")
+        raise Refusal(f"{source(path)}: expected {wanted} as in the training data, got {found}; convert the file")
     if hasattr(X, "tocsr") and X.shape[1] < model.n_features_in_:  # the last features may not occur in a few rows
         X.resize(X.shape[0], model.n_features_in_)
     if X.shape[1] != model.n_features_in_:
         raise Refusal(
-            f"{path}: expected {model.n_features_in_} columns as in the training data, got {X.shape[1]}; use a "
+            f"{source(path)}: expected {model.n_features_in_} columns as in the training data, got {X.shape[1]}; use a "
             f"file with the same columns"
         )
     return X
@@ -244,7 +265,7 @@ def labels_of(model: Any, y: np.ndarray, path: Path) -> np.ndarray:
     if strangers:
         known = ", ".join(str(c) for c in classes[:8]) + (", ..." if len(classes) > 8 else "")
         raise Refusal(
-            f"{path}: expected labels that the model knows ({known}), got {strangers[0]!r}; is --target the "
+            f"{source(path)}: expected labels that the model knows ({known}), got {strangers[0]!r}; is --target the "
             f"column of the labels?"
         )
     return y
@@ -255,12 +276,28 @@ def without_groups(X: Any, path: Path, name: str | None) -> tuple[Any, Any]:
     if name is None:
         return X, None
     if not hasattr(X, "columns") or name not in X.columns:
-        raise Refusal(f"{path}: expected a column {name!r} for --groups, got none")
+        near = nearest(name, map(str, getattr(X, "columns", ())))
+        raise Refusal(f"{source(path)}: expected a column {name!r} beside the target for --groups, got none{near}")
+    empty = int(X[name].isna().sum())
+    if empty:
+        raise Refusal(
+            f"{source(path)}: expected a group in every row, got {counted(empty, 'empty cell')} in column {name!r}; "
+            f"fill them in, or remove the rows"
+        )
     return X.drop(columns=name), X[name].astype(str).to_numpy()
 
 
-def check_folder(path: Path) -> None:
-    """Refuse before doing the work, not after."""
+def write_or_print(text: str, to: Path) -> None:
+    if str(to) == "-":
+        print(text, end="")
+    else:
+        write_text(text, to)
+
+
+def check_folder(path: Path, printed: bool = False) -> None:
+    """Refuse before doing the work, not after; what can be printed may go to standard output."""
+    if str(path) == "-" and not printed:
+        raise Refusal("expected a file name for --out, got -; only tables and reports go to standard output")
     if str(path) == "-":
         return
     if path.is_dir():

@@ -21,7 +21,18 @@ from sklearn import datasets as bundled
 
 @dataclass
 class Dataset:
-    """Training rows, and test rows where the set has an official split (else X_test and y_test are None)."""
+    """Training rows, and test rows where the set has an official split (else X_test and y_test are None).
+
+    See Also
+    --------
+    load : what returns it.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import Dataset
+    >>> Dataset("mine", X_train=[[0.0], [1.0], [2.0]], y_train=["a", "b", "b"]).n_classes
+    2
+    """
 
     name: str
     X_train: np.ndarray
@@ -36,7 +47,21 @@ class Dataset:
 
 
 class DatasetNotFound(LookupError):
-    """A data set that is not on this machine and could not be fetched; the message says which file to put where."""
+    """A data set that is not on this machine and could not be fetched; the message says which file to put where.
+
+    See Also
+    --------
+    load : what raises it.
+
+    Examples
+    --------
+    >>> from polymargin.datasets import DatasetNotFound, load
+    >>> try:
+    ...     load("my-own-set")
+    ... except DatasetNotFound as error:
+    ...     print(str(error)[:39])
+    the data set 'my-own-set' was not found
+    """
 
 
 @dataclass(frozen=True)

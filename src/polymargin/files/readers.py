@@ -48,9 +48,9 @@ def read(path: str | Path, target: str | None = None, text: Collection[str] = ()
     path : str or Path
         .csv, .tsv or .txt (one header line; separated by commas, semicolons, tabs or vertical bars, with all but commas
         also with decimal commas; columns of ISO dates become dates, other dates and numbers stay text, which AutoSVC
-        reads; a first column without a name is left out; UTF-8, UTF-16 or Windows-1252, which is Latin-1), .parquet or
-        .pq, .svm, .svmlight or .libsvm, .npz (arrays X and y, or X_train and y_train). Text files may end in .gz or
-        .bz2.
+        reads; a first column without a name is left out unless "" is in `text`; UTF-8, UTF-16 or Windows-1252, which is
+        Latin-1), .parquet or .pq, .svm, .svmlight or .libsvm, .npz (arrays X and y, or X_train and y_train). Text files
+        may end in .gz or .bz2.
     target : str, default=None
         Column of the labels. svmlight and NPZ files have their own. None: no labels are looked for in a table.
     text : collection of str, default=()
@@ -136,7 +136,7 @@ def _read_csv(path: Path, target: str | None, text: Collection[str]) -> LabeledR
     frame = frame.apply(_without_blanks)
     lines = np.asarray(numbers) if len(numbers) == len(frame) else None
     frame, lines = _without_empty_rows(path, frame, lines, target)
-    if not names[0]:
+    if not names[0] and "" not in text:
         warnings.warn(
             f"{path}: the first column has no name; it is assumed to hold row numbers and is left out", stacklevel=4
         )

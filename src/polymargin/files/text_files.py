@@ -17,6 +17,13 @@ NAMED_SEPARATOR = re.compile(r"\ufeff?\"?sep=(.)\"?\s*", re.IGNORECASE)  # a fir
 ZEROS = 0.05  # share of zero bytes from which text is UTF-16: blanks, digits and marks have one each
 LOOKED_AT = 1000  # rows in which zeros in front of numbers are looked for
 SPOKEN = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+OTHERS = {  # how files that are no text begin, what they are, and what to do about them
+    b"PK\x03\x04": "a spreadsheet or an archive; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet; save it as CSV",
+    b"PAR1": "a Parquet file; let its name end in .parquet",
+    b"\x1f\x8b": "a compressed file; let its name end in .gz",
+    b"%PDF-": "a PDF document; save its table as CSV",
+}
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -30,22 +37,32 @@ def encoding_of(path: Path) -> str:
         head = file.read(4096)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
+        for start, what in OTHERS.items():
+            if head.startswith(start):
+                raise ReadError(f"{path}: expected text, got {what}")
         even, odd = head[::2].count(0), head[1::2].count(0)
-        if max(even, odd) > ZEROS * len(head):
-            return "utf-16-le" if odd > even else "utf-16-be"
-        if even or odd:
-            raise ReadError(
-                f"{path}: expected text, got bytes of another kind of file; if it is a spreadsheet, save it as CSV"
-            )
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            while head:
-                decoder.decode(head)
-                head = file.read(1 << 20)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return "cp1252"
-    return "utf-8-sig"
+        wide, newline = ("utf-16-le", b"\n\0") if odd > even else ("utf-16-be", b"\0\n")
+        one_sided = min(even, odd) < max(even, odd) / 2 and max(even, odd) > ZEROS * len(head)
+        if one_sided and (newline in head or b"\n" not in head):
+            return wide
+        found, line, zeros, decoder = "utf-8-sig", 1, 0, codecs.getincrementaldecoder("utf-8")()
+        while True:
+            line += 0 if zeros else head.partition(b"\0")[0].count(b"\n")
+            zeros += head.count(0)
+            try:
+                decoder.decode(head, final=not head)
+            except UnicodeDecodeError:
+                found = "cp1252"
+                decoder.reset()
+            if not head:
+                break
+            head = file.read(1 << 20)
+    if zeros:
+        raise ReadError(
+            f"{path}, line {line}: expected text, got a zero byte ({zeros} of them in the file); save the table as CSV "
+            f"again, or remove these bytes"
+        )
+    return found
 
 
 def opened(path: Path, encoding: str = "utf-8-sig") -> Any:

@@ -15,6 +15,7 @@ from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
 
 PART = 8  # of the rows, at most, stand for the curvature of all where these are few
 FLAT = 1e-6  # of the mean curvature: rows with less have no part in a Newton step
+STEP_NUMBERS, ROW_BYTES = 18.0, 40.0  # bytes, measured: per kernel value of a Newton step, per row
 STEP = 1 << 16  # examples between two looks at the clock; a multiple of the core's tile
 
 
@@ -36,8 +37,18 @@ class HeldRows:
         self.core = _core.LandmarkRows(
             as_data(e.X), as_data(basis.Z), basis.kernel(basis.Z, e.X), basis.at,
             np.ascontiguousarray(e.rows, dtype=np.int64), e.y, e.strength, dtype=basis.dtype,
-            memory=float(limits.memory), n_jobs=limits.threads, **losses.core(),
+            memory=max(limits.memory - self.step_bytes(), 1.0), n_jobs=limits.threads, **losses.core(),
         )  # fmt: skip
+
+    def most_curved(self) -> int:
+        """About how many rows stand for the curvature of all."""
+        n, m = len(self.y), len(self.L)
+        return max(min(FEWEST, n // PART), ROWS * m)
+
+    def step_bytes(self) -> float:
+        """What a Newton step takes besides kernel values of all rows: its own, their products, arrays of n numbers."""
+        n, m = len(self.y), len(self.L)
+        return STEP_NUMBERS * m * min(n, self.most_curved()) + ROW_BYTES * n
 
     def sums(self, W: np.ndarray, s: float, run: Any) -> Point:
         """P, S, V at W."""
@@ -57,9 +68,9 @@ class HeldRows:
 
     def curved(self, point: Point, s: float, damping: float = 0.0, factor: Any = None) -> Curved:
         """Rows that stand for the curvature at a point: all, or enough of them, the more curved the likelier."""
-        n, m = len(self.y), len(self.L)
+        n = len(self.y)
         weight = point.curvature + (self.losses.n_classes * damping * self.strength).astype(np.float32)
-        share = drawn_shares(weight, max(min(FEWEST, n // PART), ROWS * m))
+        share = drawn_shares(weight, self.most_curved())
         at = np.flatnonzero(np.random.default_rng(self.seed).random(n, dtype=np.float32) < share)
         at = at if len(at) else np.arange(min(n, FEWEST))
         share = np.maximum(share, np.float32(1e-30))

@@ -194,7 +194,8 @@ def exact(task: LandmarkTask, fit: Fit) -> None:
     phi = np.ascontiguousarray(fit.basis.features(task.X, task.rows, 1).T)
     n, limits = len(task.y), task.limits
     e = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR)
-    s = solve(task.f, e, replace(limits, tol=min(1e-6, 0.1 * limits.tol), max_iter=STEPS * limits.max_iter))
+    limits = replace(limits, tol=min(1e-6, 0.1 * limits.tol), max_iter=STEPS * limits.max_iter)
+    s = solve(task.f, e, replace(limits, memory=max(limits.memory - 2 * phi.nbytes, 0.1 * limits.memory)))
     B = s.B
     if B is None:
         B = -np.ones((task.n_classes, n)) / task.n_classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -50,6 +51,7 @@ def draw_gallery(name: str, which: str) -> Callable[[bool], Any]:
 
 SIZES, FAST_SIZES = (10, 25, 50, 75, 100), (10, 20)
 C, GAMMA = 10.0, 0.1
+HOW: dict[str, Any] = dict(least=0.5, clock=time.process_time)  # the first call of a method wakes what later ones use
 
 
 def pair_kernel(P: np.ndarray, Q: np.ndarray) -> np.ndarray:
@@ -81,9 +83,9 @@ def digit_pairs(T: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 @cache
 def measured(T: int, column: str) -> dict:
     K, y, K_test, y_test = digit_pairs(T)
-    model = METHODS[METHOD[column]](C=C, kernel="precomputed")
-    fit, _ = timed(lambda: model.fit(K, y))
-    predict, found = timed(lambda: model.predict(K_test))
+    model = METHODS[METHOD[column]](C=C, kernel="precomputed", n_jobs=1)
+    fit, _ = timed(lambda: model.fit(K, y), **HOW)
+    predict, found = timed(lambda: model.predict(K_test), **HOW)
     return {"error [%]": 100 * np.mean(found != y_test), "train": fit, "test": predict}
 
 
@@ -147,16 +149,17 @@ GALLERIES = (
     exhibit(
         14,
         "Times for up to 100 classes",
-        draw_curves(("train", "seconds of training"), ("test", "seconds of testing")),
+        draw_curves(("train", "processor seconds, training"), ("test", "processor seconds, testing")),
         "Scatter SVM has the fastest testing, and scales best in training",
         printed={(f"{T} classes, {w}", c, "value"): (None, None) for T in (10, 100) for w in TIMES for c in METHOD},
         compute=pair_times,
         own=("Scatter",),
         fast_rows=("10 classes, train",),
         decided=(
-            "The values are ratios to the time of one-vs-one in the same run.",
+            "The values are ratios to the time of one-vs-one in the same run. Times are processor seconds of one "
+            "thread.",
             "We disagree with the paper on the order of test times: in the paper Scatter SVM is the fastest for "
-            "every number of classes, while here one-vs-rest is as fast. All methods read one matrix of kernel "
+            "every number of classes, while here one-vs-rest is faster with 100. All methods read one matrix of kernel "
             "values. What remains is a product with weights, and both have one column of weights per class.",
             *PAIRS,
         ),

@@ -33,14 +33,13 @@ from ..machines import LOSSES
 from ..training.certificates import Claim, claim_less, hiding_error, relative_gap, rounding_matters
 from ..training.decisions import Decision
 from ..training.equal_rows import distinct
-from ..training.expansions import LARGEST_COEF, KernelExpansion
+from ..training.expansions import LARGEST_BLOCK, LARGEST_COEF, KernelExpansion, decided
 from ..training.hard_margin import finite_C, not_separable
 from ..training.pair_codes import AllPairs
 from .columns import Code, balance, bounds, n_columns, solve_columns
 
 CONSTRAINTS = {"C": PENALTY, "loss": (Name(("hinge", "squared_hinge")),), **KERNEL, **RUN}
 BINARY = np.array([[-1], [1]], dtype=np.int8)  # two classes: whatever the scheme, one machine, positive for the second
-LARGEST_BLOCK = 1 << 22  # scores of columns that wait for the decision rule
 
 
 def code_of(machine: CodeClassifier, n_classes: int) -> Code:
@@ -131,7 +130,8 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     def _set_columns(self, X: Any, rows: np.ndarray, code: Code, out: dict[str, Any]) -> None:
         is_used = np.zeros(len(rows), dtype=bool)
         is_used[out["indices"]] = True
-        used, number = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[out["indices"]]
+        used, place = np.flatnonzero(is_used), (np.cumsum(is_used) - 1).astype(out["indptr"].dtype)
+        number = place[out["indices"]]
         self.support_ = rows[used]
         self.support_vectors_ = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
         self.dual_coef_ = sp.csr_array((out["values"], number, out["indptr"]), shape=(len(out["bias"]), len(used)))
@@ -196,8 +196,8 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
 
     # --- scores ---
 
-    def _model(self, X: Any) -> dict[str, Any]:
-        """The arguments of the core's scores of columns for the checked rows X."""
+    def _model(self, X: Any, dtype: str | None = None) -> dict[str, Any]:
+        """The arguments of the core's scores of columns for checked rows, in the model's arithmetic or another."""
         model, vectors = self.dual_coef_, self.support_vectors_
         if self._cancels():
             vectors, sums = distinct(vectors, model.toarray())
@@ -220,7 +220,7 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
             indices=indices.astype(np.int64),
             values=np.asarray(values, dtype=np.float64),
             bias=self.intercept_,
-            dtype=self._score_type,
+            dtype=dtype or self._score_type,
             n_jobs=threads(self.n_jobs, X.shape[0] * (len(order) * (X.shape[1] + 16.0) + len(values))),
         )
 
@@ -243,11 +243,22 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
     def _raw_scores(self, X: Any) -> np.ndarray:
         return _core.code_scores(**self._model(self._checked(X)))
 
-    def _class_scores(self, X: Any) -> np.ndarray:
+    def _class_scores(self, X: Any, dtype: str | None = None, doubt: float = 0.0) -> np.ndarray:
         """Scores of the classes for checked rows, some rows at a time so that scores of columns stay few."""
         step, decide = max(64, LARGEST_BLOCK // len(self.intercept_)), self._decision()
-        parts = [decide(_core.code_scores(**self._model(X[at : at + step]))) for at in range(0, X.shape[0], step)]
+        some = (X[at : at + step] for at in range(0, X.shape[0], step))
+        parts = [decide(_core.code_scores(**self._model(rows, dtype))) for rows in some]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes_)))
+
+    def _scores(self, X: Any, dtype: str | None = None, doubt: float = 0.0) -> np.ndarray:
+        """What `decision_function` returns, for checked rows."""
+        if len(self.classes_) > 2:
+            return self._class_scores(X, dtype, doubt)
+        return self._decision()(_core.code_scores(**self._model(X, dtype)))
+
+    def _class_error(self, doubt: float) -> float:
+        """What an error of this size in the scores of columns is in those of classes."""
+        return doubt
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the classes.
@@ -262,10 +273,7 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
         scores : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`; for two classes of shape (n_samples,), positive for `classes_[1]`.
         """
-        X = self._checked(X)
-        if len(self.classes_) > 2:
-            return self._class_scores(X)
-        return self._decision()(_core.code_scores(**self._model(X)))
+        return self._scores(self._checked(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Classes with the largest score; of equal ones the first in `classes_`.
@@ -280,5 +288,8 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
         y : ndarray of shape (n_samples,)
             Labels, of the type that was passed to `fit`.
         """
-        S = self.decision_function(X)
+        X = self._checked(X)
+        doubt = self._doubt(X.shape[0])
+        error = doubt if len(self.classes_) == 2 else self._class_error(doubt)
+        S = decided(X, doubt if error < np.inf else 0.0, error, lambda some, dtype: self._scores(some, dtype, doubt))
         return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]

@@ -106,7 +106,7 @@ def solve_rows(
 
     task = slice(None), begin
     out = in_precision(attempt, values, task, point, largest, lambda first, later: joined(first, later, len(e)))
-    return out | {"indices": order[out["indices"]]}
+    return out | {"indices": order.astype(out["indptr"].dtype)[out["indices"]]}  # of one type, or SciPy copies them
 
 
 def matrix(out: Out, n: int) -> sp.csr_array:
@@ -131,10 +131,11 @@ def joined(first: Out, later: Out, n: int) -> Out:
     # A limit may have left it no time. Where it is solved, float32 values may have promised more than there is.
     if later["status"] != "solved" and later["dual"].sum() < first["dual"][which].sum():
         return out
-    for name in ("bias", "dual", "primal"):
-        out[name] = first[name].copy()
-        out[name][which] = later[name]
     again = np.arange(len(first["bias"]))[which]
+    for name, at in {"bias": again, "dual": again[later["begun"]], "primal": again[later["begun"]]}.items():
+        out[name] = first[name].copy()
+        out[name][again] = 0.0
+        out[name][at] = later[name]
     others = np.setdiff1d(np.arange(len(first["bias"])), again)
     B = sp.vstack([matrix(first, n)[others], matrix(later, n)], format="csr")[np.argsort(np.r_[others, again])]
     violation = later["violation"] if len(others) == 0 else max(first["violation"], later["violation"])
@@ -155,15 +156,31 @@ def bounds(form: Loss, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def balance(out: dict[str, Any], upper: np.ndarray) -> None:
-    """Make the coefficients of every column sum to zero except for one rounding, by those off their bounds.
+    """Make the coefficients of every column sum to exactly zero, by those off their bounds.
 
-    A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one.
+    A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one. Shares
+    of it leave a rounding. Then all are multiples of the last bit of the column's largest one: their sum is an integer.
     """
-    column = np.repeat(np.arange(len(out["bias"])), np.diff(out["indptr"]))
+    n_columns = len(out["bias"])
+    column = np.repeat(np.arange(n_columns), np.diff(out["indptr"]))
     size = np.abs(out["values"])
     room = np.maximum(np.minimum(size, upper[out["indices"]] - size), 0.0)
-    total, free = np.zeros(len(out["bias"]), dtype=np.longdouble), np.zeros(len(out["bias"]))
+    total, free, largest = np.zeros(n_columns, dtype=np.longdouble), np.zeros(n_columns), np.zeros(n_columns)
     np.add.at(total, column, out["values"].astype(np.longdouble))
     np.add.at(free, column, room)
+    np.maximum.at(largest, column, size)
     share = np.divide(total, free, out=np.zeros_like(total), where=np.abs(total) < 0.1 * free)
-    out["values"] = np.asarray(out["values"] - share[column] * room, dtype=np.float64)
+    values = np.asarray(out["values"] - share[column] * room, dtype=np.float64)
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - 52)  # there is room for what the largest one gains
+    number = np.trunc(values / unit[column]).astype(np.int64)
+    high, low = np.zeros(n_columns, dtype=np.int64), np.zeros(n_columns, dtype=np.int64)
+    np.add.at(high, column, number >> 26)
+    np.add.at(low, column, number & (1 << 26) - 1)
+    left = high * float(1 << 26) + low
+    order = np.lexsort((room, column))  # the one with the most room comes last in its column
+    last = order[np.flatnonzero(np.diff(column[order], append=n_columns))]
+    its = column[last]
+    fits = (total[its] != 0) & (np.abs(left[its]) * unit[its] < room[last])
+    number[last[fits]] -= left[its[fits]].astype(np.int64)
+    exact = np.isin(column, its[fits])
+    out["values"] = np.where(exact, number * unit[column], values)

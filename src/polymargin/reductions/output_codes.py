@@ -307,5 +307,8 @@ class OutputCodeSVC(CodeClassifier):
     def _is_own(self, code: np.ndarray, n_classes: int) -> bool:
         return np.array_equal(code, check_code(code, n_classes))
 
+    def _class_error(self, doubt: float) -> float:
+        return np.inf  # a loss of scores may jump
+
     def _rule(self) -> str:
         return self.decoding

@@ -208,9 +208,13 @@ class PairwiseSVC(CodeClassifier):
     def _rule(self) -> str:
         return self.decision
 
-    def _class_scores(self, X: Any) -> np.ndarray:
-        model, T = self._model(X), len(self.classes_)
-        S = _core.pair_votes(**model, classes=T)
+    def _class_error(self, doubt: float) -> float:
+        """Votes in doubt are NaN; the tie-break of the others changes by a third of its sum of scores at most."""
+        return doubt * (len(self.classes_) - 1) / 3
+
+    def _class_scores(self, X: Any, dtype: str | None = None, doubt: float = 0.0) -> np.ndarray:
+        model, T = self._model(X, dtype), len(self.classes_)
+        S = _core.pair_votes(**model, classes=T, doubt=doubt if dtype == "float32" else 0.0)
         return raised(S, _core.dag_winners(**model, classes=T)) if self.decision == "dag" else S
 
     def predict(self, X: Any) -> np.ndarray:

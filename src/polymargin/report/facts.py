@@ -215,7 +215,7 @@ def sensitivity_facts(
     shares = np.nan_to_num(per_class / np.maximum(np.nansum(per_class, axis=1, keepdims=True), 1e-300))
     return {
         "features": [
-            {"name": features[j], "share": float(overall[j] / total), "per class": shares[:, j].round(4).tolist()}
+            {"name": features[j], "share": float(overall[j] / total), "per class": shares[:, j].round(6).tolist()}
             for j in top
         ],
         "hidden": max(len(features) - len(top), 0),

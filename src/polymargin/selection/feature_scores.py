@@ -75,6 +75,11 @@ def pearson_score(X: Any, y: Any) -> np.ndarray:
     --------
     fisher_score, kolmogorov_smirnov_score : other scores.
 
+    References
+    ----------
+    .. [1] L. Wang, P. Xue and K. L. Chan, "Two criteria for model selection in multiclass support vector machines",
+       IEEE Transactions on Systems, Man, and Cybernetics B 38(6), 2008: section VI.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -110,6 +115,11 @@ def kolmogorov_smirnov_score(X: Any, y: Any) -> np.ndarray:
     See Also
     --------
     fisher_score, pearson_score : other scores.
+
+    References
+    ----------
+    .. [1] L. Wang, P. Xue and K. L. Chan, "Two criteria for model selection in multiclass support vector machines",
+       IEEE Transactions on Systems, Man, and Cybernetics B 38(6), 2008: section VI.
 
     Examples
     --------

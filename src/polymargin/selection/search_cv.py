@@ -114,6 +114,11 @@ class KernelSearchCV(BestEstimator):
     RadiusMarginSearch : by a gradient instead of a grid.
     AutoSVC : chooses the grid too.
 
+    References
+    ----------
+    .. [1] K. Jamieson and A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization",
+       AISTATS 2016: the strategy "halving".
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

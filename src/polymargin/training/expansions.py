@@ -8,6 +8,7 @@ With a prototype per class l is a class (`prototypes.py`); in a reduction it is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,34 @@ from .decisions import Decision
 CHEAP = 1 << 14
 # Linear machines are scored by their weight vectors up to this size, by their support vectors beyond.
 LARGEST_COEF = 1 << 28
+LARGEST_BLOCK = 1 << 22  # scores that wait for a decision
 MOST_SUMMED = 1 << 24  # coefficients
+# Labels of so many rows are worth a look at the errors of float32 scores, which are to be small beside the margin.
+MANY_ROWS, MOST_DOUBT = 256, 0.05
 
 
 def raw_scores(model: KernelExpansion, X: Any) -> np.ndarray:
     """f_l for all rows of `dual_coef_`, shape (n_samples, n_scores)."""
     return model._raw_scores(X)
+
+
+def decided(X: Any, doubt: float, error: float, scores: Callable[[Any, str | None], np.ndarray]) -> np.ndarray:
+    """`scores(X, type)` of which labels can be made: as in float64, though most rows have theirs in float32.
+
+    `error` is what the doubt in f_l makes of these scores; rows whose best two are nearer, or NaN, are scored again.
+    """
+    if not doubt:
+        return scores(X, None)
+    S = scores(X, "float32")
+    if S.ndim == 1:
+        sure = np.abs(S) > error
+    else:
+        best = np.partition(S, -2, axis=1)[:, -2:]  # NaN is the largest
+        sure = best[:, 1] - best[:, 0] > 2 * error
+    again = np.flatnonzero(~sure)
+    if len(again):
+        S[again] = scores(X[again], "float64")
+    return S
 
 
 def kernel_rows(model: KernelExpansion, X: Any) -> Any:
@@ -92,12 +115,19 @@ class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
         Sums are always float64. float32 kernel values are enough where k is bounded and the sum of their errors over
         the support vectors stays well under the solver's own tolerance.
         """
-        vectors = self._vectors
-        if self.kernel not in kernels.BOUNDED or vectors.shape[0] * vectors.shape[1] <= CHEAP or self.tol < 1e-5:
+        if not self._is_dear() or self.tol < 1e-5:
             return "float64"
+        return "float64" if self._float32_error() > self.tol * abs(self.rho_) else "float32"
+
+    def _is_dear(self) -> bool:
+        """Whether float32 kernel values save time, and have errors that are known."""
+        return self.kernel in kernels.BOUNDED and self._vectors.shape[0] * self._vectors.shape[1] > CHEAP
+
+    def _float32_error(self) -> float:
+        """Ten times the error that float32 kernel values make in a score; they err independently."""
+        vectors, coef = self._vectors, self.dual_coef_
         kernel = kernels.Kernel.of(self).record()
         errors = kernels.float32_errors(vectors, np.arange(vectors.shape[0]), kernel)
-        coef = self.dual_coef_
         if sp.issparse(coef):  # of millions of rows, only those with coefficients
             filled = np.flatnonzero(coef.indptr[1:] > coef.indptr[:-1])
             squares = (
@@ -105,7 +135,17 @@ class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
             )
         else:
             squares = coef**2 @ errors**2
-        return "float64" if 10 * np.sqrt(np.max(squares)) > self.tol * abs(self.rho_) else "float32"
+        return 10 * float(np.sqrt(np.max(squares)))
+
+    def _doubt(self, n_rows: int) -> float:
+        """Scores in float32 that differ by more than twice this are in the order of those in float64.
+
+        Zero where labels are made of float64 scores: these are few, or float32 would leave many labels in doubt.
+        """
+        if self._score_type == "float32" or n_rows < MANY_ROWS or not self._is_dear():
+            return 0.0
+        error = self._float32_error()
+        return error if error < MOST_DOUBT * abs(self.rho_) else 0.0
 
     def _cancels(self) -> bool:
         """Whether coefficients are so large that sums over equal rows are more than rounding only if made first.

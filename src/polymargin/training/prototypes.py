@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _core, kernels
 from ..fitting.resources import threads
 from .equal_rows import distinct
-from .expansions import KernelExpansion, weights
+from .expansions import LARGEST_BLOCK, MANY_ROWS, KernelExpansion, decided, weights
 from .problem import Coefficients
 
 # Whether classes overlap is judged on some rows and scores of fits with enough of them, by the share of these rows
@@ -53,7 +53,7 @@ class PrototypeClassifier(KernelExpansion):
         if found.B is None:
             self.dual_coef_ = sp.csr_array((found.alpha[used][order], order, segments), shape=(n_classes, len(used)))
         else:
-            self.dual_coef_ = np.take(found.B, used, axis=1)
+            self.dual_coef_ = found.B if len(used) == found.B.shape[1] else np.take(found.B, used, axis=1)
         self.intercept_ = np.array(found.intercept, dtype=np.float64)
         self._coef = self._weights() if found.weights is None and self._has_weights() else found.weights
         self._score_type = self._arithmetic()
@@ -153,7 +153,7 @@ class PrototypeClassifier(KernelExpansion):
     def predict(self, X: Any) -> np.ndarray:
         """Classes with the largest score; of equal ones the first in `classes_`.
 
-        Scores are compared as they are computed: an array of shape (n_samples, n_classes) is never built.
+        Scores are compared as they are computed: a large array of shape (n_samples, n_classes) is never built.
 
         Parameters
         ----------
@@ -165,5 +165,14 @@ class PrototypeClassifier(KernelExpansion):
         y : ndarray of shape (n_samples,)
             Labels, of the type that was passed to `fit`.
         """
-        best = _core.argmax_scores(**self._expansion(X))
-        return self.classes_[best]
+        check_is_fitted(self)
+        X = self._rows(X)
+        if not (doubt := self._doubt(X.shape[0])):
+            return self.classes_[_core.argmax_scores(**self._arguments(X))]
+
+        def scores(some: Any, dtype: str | None) -> np.ndarray:
+            return _core.scores(**self._arguments(some) | {"dtype": dtype})
+
+        step = max(MANY_ROWS, LARGEST_BLOCK // len(self.classes_))
+        parts = (decided(X[at : at + step], doubt, doubt, scores) for at in range(0, X.shape[0], step))
+        return self.classes_[np.concatenate([S.argmax(axis=1) for S in parts])]

@@ -18,6 +18,7 @@ Out = dict[str, Any]  # what a compiled solver returns, by name
 NO_MARGIN = 1e-6  # of the largest Q[i, i]
 TRIES = 2  # gradients recomputed where rounding is large
 FLOAT64_ROWS = 2048  # up to this many rows kernel values are float64: they are cheap, and the smallest fits are exact
+HEAVY = 0.01  # share of the rows that may have larger errors than the tolerance
 FLOAT32_TOL = 1e-5  # float32 rows cannot serve a smaller tolerance
 
 
@@ -38,13 +39,17 @@ def value_type(examples: Examples, strength: np.ndarray, tol: float, few: int = 
     """float64 for up to `few` rows.
 
     A variable may be as large as its strength; times the error of a float32 value this must stay below the tolerance.
+    A few rows may be heavy, as those that many equal ones were merged into: whether they have such variables shows
+    when they are solved for (`in_precision`).
     """
     e = examples
     if len(e) <= few or tol < FLOAT32_TOL:
         return Values("float64")
     errors = float32_errors(e.X, e.rows, e.kernel)
     largest = max(float(errors.max()), 1e-300)
-    return Values("float64") if largest * strength.max() > tol else Values("float32", largest / tol, errors / largest)
+    if np.quantile(errors * strength, 1 - HEAVY) > tol:
+        return Values("float64")
+    return Values("float32", largest / tol, errors / largest)
 
 
 def scrutiny(slopes: Any, size: Any, tol: float, squared: bool) -> Any:
