@@ -61,13 +61,16 @@ test-mlflow: $(VENV)/built $(VENV)/extra-test $(VENV)/extra-mlflow
 
 sanitize: sanitize-address sanitize-thread
 
-# Address space and leaks are Python's affair. Rows that are shared out to threads, every solver, indefinite kernels, wrong arguments.
+# Address space and leaks are Python's affair. Rows that are shared out to threads, every solver, indefinite kernels, wrong arguments;
+# FILES='tests/core/test_faces.py' runs others.
+sanitize-address: FILES := tests/core/test_core_arguments.py tests/core/test_faces.py tests/core/test_kernel_core.py tests/core/test_scores.py \
+  tests/fitting/test_bad_input.py tests/fitting/test_indefinite.py tests/training/test_kesler_solvers.py tests/training/test_scatter.py \
+  tests/reductions/test_reductions.py
 sanitize-address: $(VENV)/address/built $(VENV)/extra-test
 	LD_PRELOAD="$$($(GXX) -print-file-name=libasan.so) $$($(GXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  PYTHONPATH=$(CURDIR)/$(VENV)/address $(PY) -m pytest -n 2 -p no:cacheprovider \
-	  tests/core/test_core_arguments.py tests/core/test_faces.py tests/core/test_kernel_core.py tests/core/test_scores.py tests/fitting/test_bad_input.py tests/fitting/test_indefinite.py tests/training/test_kesler_solvers.py \
-	  tests/training/test_scatter.py tests/reductions/test_reductions.py -k 'not every_instruction_set and not limit' $(ARGS)
+	  $(FILES) -k 'not every_instruction_set and not limit' $(ARGS)
 
 # The first race ends a test. Threads that share rows and columns, and Ctrl-C among them; what counts on a quick core is left out, and so are
 # the threads of OpenBLAS: how they wait for one another is not seen.

@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.svm import SVC
 
-from polymargin import PairwiseSVC, datasets
+from polymargin import PairwiseSVC
 
-SETS = ("iris", "wine", "glass", "ecoli")
-PARAMETERS = ((1.0, 1.0), (100.0, 0.3))  # C and gamma d
+from .pairwise import PARAMETERS, standardized
+
+SETS = ("iris", "wine", "zoo", "glass", "ecoli", "thyroid", "dermatology", "vowel", "vehicle", "segment")
 
 
 def medians(calls, runs):
@@ -41,11 +42,9 @@ def main():
     for column in ("set", "rows", "C", "fit", "SVC", "x", "predict", "SVC", "x"):
         table.add_column(column, justify="right")
     for name in args.names or SETS:
-        D = datasets.load(name)
-        X, y = D.X_train.astype(float), D.y_train
-        scale = X.std(axis=0)
-        X = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1)
-        for C, share in PARAMETERS:
+        D = standardized(name)
+        X, y = D.X_train, D.y_train
+        for C, share in PARAMETERS.values():
             ours, theirs = PairwiseSVC(C, gamma=share / X.shape[1]), SVC(C=C, gamma=share / X.shape[1])
             cells = []
             for calls in (

@@ -4,7 +4,9 @@
 """
 
 import bz2
+import functools
 import gzip
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +18,19 @@ from .changes import changed_model, changed_table
 # --- sound files ------------------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def training_data():
     rng = np.random.default_rng(5)
     y = np.repeat([0, 1, 2], [8, 7, 9])
     return rng.normal(size=(24, 4)) + 2 * y[:, None], y
+
+
+@functools.lru_cache(maxsize=64)
+def training_frame(names: tuple[str, ...]):
+    import pandas as pd
+
+    X = training_data()[0]
+    return pd.DataFrame({name: X[:, k % 4] for k, name in enumerate(names)})
 
 
 def write_models(folder: Path) -> None:
@@ -118,9 +129,7 @@ def try_model(path: Path, mmap: bool) -> str | None:
     X = training_data()[0]
     names = getattr(model, "feature_names_in_", None)
     if hasattr(model, "encoder_") or (names is not None and len(names) <= 1000):
-        import pandas as pd
-
-        X = pd.DataFrame({name: X[:, k % 4] for k, name in enumerate(names)})
+        X = training_frame(tuple(names))
     elif not hasattr(model, "n_features_in_"):  # a search without a fitted estimator
         return None
     elif model.n_features_in_ != X.shape[1]:
@@ -198,14 +207,26 @@ class Models:
         return Trial(name, data, run)
 
 
+# The readers of tables, by the ends of their files' names.
+READERS = {
+    "CSV": (".csv", ".tsv", ".txt"),
+    "gz and bz2": (".gz", ".bz2"),
+    "svmlight": (".svm",),
+    "NPZ": (".npz",),
+    "Parquet": (".parquet",),
+}
+
+
 class Tables(Models):
-    """Files of rows; the end of a name tells the reader."""
+    """Files of rows; the end of a name tells the reader, and readers take turns."""
 
     write = staticmethod(write_tables)
 
     def __init__(self, folder: Path, scratch: Path):
         self.sound = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix != ".pm"}
-        self.names, self.scratch = list(self.sound), scratch
+        files = [[name for name in self.sound if name.endswith(ends)] for ends in READERS.values()]
+        turns = math.lcm(*map(len, files))
+        self.names, self.scratch = [of[k % len(of)] for k in range(turns) for of in files], scratch
 
     def change(self, rng, name: str, data: bytes) -> bytes:
         return changed_table(rng, name, data)

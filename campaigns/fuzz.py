@@ -1,6 +1,6 @@
 """Fuzzing: changed files, strange calls of the compiled module and strange command lines, none of which may do harm.
 
-    python -m campaigns.fuzz --seconds 60 [--kinds models tables calls commands] [--seed 1] [--keep folder]
+    python -m campaigns.fuzz --seconds 60 [--kinds models tables calls commands] [--seed 1] [--keep folder] [--count]
 
 A worker process with a bounded address space tries one after the other. What it finds is printed, one line each:
 another error than the documented one, a crash, memory or time out of proportion, results that are not finite. The k-th
@@ -25,9 +25,10 @@ from pathlib import Path
 
 import numpy as np
 
+from . import counts
 from .calls import Calls
 from .commands import Commands
-from .files import Models, Tables, Trial
+from .files import READERS, Models, Tables, Trial
 
 ROOM = 1 << 30  # bytes of address space beside what the libraries take
 GROWTH = 1 << 27  # bytes that a file of some kilobytes may take
@@ -149,6 +150,15 @@ def run(kind: str, folder: Path, given: argparse.Namespace) -> tuple[int, list[d
     return first - given.first, found
 
 
+def count(kind: str, given: argparse.Namespace, executions: int, found: list[dict]) -> None:
+    """Add a run to counts.json, the readers of tables apart; executions by coverage are not repeatable, nor counted."""
+    parts = list(READERS) if kind == "tables" else [kind]
+    for k, part in enumerate(parts):
+        findings = sum(line.get("at", -1) >= 0 and line["at"] % len(parts) == k for line in found)
+        trials = (executions + len(parts) - 1 - k) // len(parts)
+        counts.add(f"fuzz {kind}", part, trials, findings, given.seed, given.first)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
@@ -158,6 +168,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     parser.add_argument("--keep", type=Path, help="folder for what failed")
     parser.add_argument("--plain", action="store_true", help="without the guidance of coverage")
+    parser.add_argument("--count", action="store_true", help="add the numbers to campaigns/counts.json")
     parser.add_argument("--worker", choices=KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--counter", type=int, help=argparse.SUPPRESS)
@@ -194,6 +205,8 @@ def main() -> int:
             given.seconds = seconds_each
         seconds = time.monotonic() - begin
         print(f"{kind}: {executions:,} executions in {seconds:.0f} s, {len(found)} findings{coverage}", flush=True)
+        if given.count:
+            count(kind, given, others[0], found)
         failures += len(found)
     return 1 if failures else 0
 

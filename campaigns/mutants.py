@@ -2,25 +2,32 @@
 
     python -m campaigns.mutants 60 [--seed 1] [--files training/dual.py joint.py]
 
-Operators, comparisons, constants and conditions are changed and statements deleted, in a copy of the package. A mutant
-that no test notices has survived: it is printed with its line. Some are equivalent (they change speed, a message, or
-nothing); the others are gaps in the tests.
+Operators, comparisons, constants and conditions are changed and statements deleted, in a copy of the package. A first
+run without a mutant sees which tests run which lines; of a mutant only those tests are run, the quickest first. What
+none of them notices has survived: it is printed with its line. Some are equivalent (they change speed, a message, or
+nothing; campaigns/equivalent.py has those that were looked at); the others are gaps in the tests.
 """
 
 import argparse
 import ast
 import copy
 import importlib
+import json
 import os
 import shutil
 import signal
 import sys
 import tempfile
+import time
+from collections import defaultdict
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from .equivalent import EQUIVALENT
 
 HOME = Path(__file__).parents[1]
 PACKAGE = HOME / "src" / "polymargin"
@@ -28,9 +35,17 @@ SECONDS = 300  # for the tests of one mutant: who runs on has been noticed
 # Files of the package, and the tests that are nearest to them, quickest first.
 NEAREST = {
     "machines.py": "training/test_machines.py test_oracles.py",
-    "kernels.py": "core/test_kernel_core.py fitting/test_bad_input.py fitting/test_indefinite.py test_oracles.py",
+    "kernels.py": "core/test_float32_errors.py core/test_kernel_core.py fitting/test_bad_input.py "
+    "fitting/test_indefinite.py test_oracles.py",
     "joint.py": "training/test_joint.py training/test_scatter.py fitting/test_bad_input.py",
     "training/certificates.py": "training/test_certificates.py training/test_joint.py",
+    "training/equal_rows.py": "training/test_equal_rows.py",
+    "training/few_points.py": "training/test_equal_rows.py",
+    "training/interior.py": "training/test_equal_rows.py",
+    "training/face.py": "training/test_equal_rows.py",
+    "training/two_classes.py": "training/test_two_classes.py training/test_scatter.py",
+    "training/linear.py": "training/test_linear.py",
+    "training/runs.py": "core/test_float32_errors.py training/test_certificates.py training/test_joint.py",
     "training/": "training/test_certificates.py training/test_joint.py training/test_linear.py "
     "training/test_scatter.py training/test_machines.py training/test_scatter_symmetry.py",
     "reductions/output_codes.py": "reductions/test_output_codes.py reductions/test_biases.py",
@@ -100,13 +115,15 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
 
 def mutants(path: Path) -> list[tuple[int, str, str]]:
     """(line, what it was and is, the whole file) for every mutant of a file."""
-    tree, found = ast.parse(path.read_text()), []
+    text, found = path.read_text(), []
+    tree, lines = ast.parse(text), text.splitlines()
     for parent, field, at, node in places(tree):
         for other in broken(node):
             changed = ast.copy_location(copy.copy(other), node)
             put(parent, field, at, changed)
             ast.fix_missing_locations(tree)
-            told = f"{ast.unparse(node).splitlines()[0][:100]}  ->  {ast.unparse(changed).splitlines()[0][:100]}"
+            was, now = (ast.unparse(one).splitlines()[0][:60] for one in (node, changed))
+            told = f"{lines[node.lineno - 1].strip()[:100]}:  {was}  ->  {now}"
             found.append((node.lineno, told, ast.unparse(tree)))
             put(parent, field, at, node)
     return found
@@ -119,17 +136,80 @@ def put(parent: ast.AST, field: str, at: int | None, node: ast.AST) -> None:
         getattr(parent, field)[at] = node
 
 
-def noticed(folder: Path, tests: list[str]) -> bool:
-    """Whether the tests fail on the package in a folder: in a fork, which has the other packages loaded already."""
+def statement(path: Path, line: int) -> range:
+    """The lines of the statement that a line is in; of a compound one only its head."""
+    within = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.stmt)]
+    within = [node for node in within if node.lineno <= line <= (node.end_lineno or line)]
+    inner = max(within, key=lambda node: node.lineno)
+    body = getattr(inner, "body", None)
+    return range(inner.lineno, body[0].lineno if body else (inner.end_lineno or line) + 1)
+
+
+class Lines:
+    """Plugin of pytest: which lines of a package every test runs, and how long it takes.
+
+    What is run before the first test of a module begins is for all tests of that module.
+    """
+
+    def __init__(self, package: Path):
+        self.package = str(package)
+        self.lines: dict[str, set] = defaultdict(set)  # by test, and by module for what is set up
+        self.seconds: dict[str, float] = {}
+
+    def watch(self, seen: set):
+        def line(frame, event, _):
+            seen.add((frame.f_code.co_filename, frame.f_lineno))
+            return line
+
+        return lambda frame, *_: line if frame.f_code.co_filename.startswith(self.package) else None
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_setup(self, item):
+        sys.settrace(self.watch(self.lines[item.nodeid.split("::")[0]]))
+        yield
+        sys.settrace(None)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item):
+        begin = time.process_time()
+        sys.settrace(self.watch(self.lines[item.nodeid]))
+        yield
+        sys.settrace(None)
+        self.seconds[item.nodeid] = time.process_time() - begin
+
+    def save(self, path: Path) -> None:
+        home = len(self.package) + 1
+        by_line: dict[str, dict[int, set]] = defaultdict(lambda: defaultdict(set))
+        for test in self.seconds:
+            for file, line in self.lines[test] | self.lines[test.split("::")[0]]:
+                by_line[file[home:]][line].add(test)
+        ordered = {
+            file: {line: sorted(tests, key=self.seconds.get) for line, tests in lines.items()}
+            for file, lines in by_line.items()
+        }
+        path.write_text(json.dumps(ordered))
+
+
+def noticed(folder: Path, tests: list[str], lines: Path | None = None) -> bool:
+    """Whether the tests fail on the package in a folder: in a fork, which has the other packages loaded already.
+
+    A file for `lines` gets what every test runs.
+    """
     child = os.fork()
     if child == 0:
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
-        signal.alarm(SECONDS)  # nobody handles it: the fork ends
         sys.path.insert(0, str(folder))
         os.environ["PYTHONPATH"] = str(folder)  # of programs that the tests start
-        os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])))
+        plugin = Lines(folder / "polymargin")
+        if not lines:
+            signal.alarm(SECONDS)  # nobody handles it: the fork ends
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        code = int(pytest.main([*options, *tests], plugins=[plugin] if lines else []))
+        if lines:
+            plugin.save(lines)
+        os._exit(code)
     return os.waitpid(child, 0)[1] != 0
 
 
@@ -156,16 +236,27 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         shutil.copytree(PACKAGE, folder / "polymargin", ignore=shutil.ignore_patterns("__pycache__"))
-        for tests in {tuple(paths[path]) for path, *_ in chosen}:
-            if noticed(folder, list(tests)):
+        # The compiled core is that of the environment.
+        for place in find_spec("polymargin").submodule_search_locations:
+            for module in Path(place).glob("_core*"):
+                shutil.copy(module, folder / "polymargin")
+        seen = {}
+        for number, tests in enumerate({tuple(paths[path]) for path, *_ in chosen}):
+            if noticed(folder, list(tests), lines := folder / f"{number}.json"):
                 print("these tests fail without a mutant:", *tests)
                 return 2
+            seen[tests] = json.loads(lines.read_text())
         for path, line, told, text in chosen:
-            target = folder / "polymargin" / path.relative_to(PACKAGE)
+            name = str(path.relative_to(PACKAGE))
+            lines = seen[tuple(paths[path])].get(name, {})
+            near = dict.fromkeys(test for at in statement(path, line) for test in lines.get(str(at), ()))
+            target = folder / "polymargin" / name
             target.write_text(text)
-            if not noticed(folder, paths[path]):
-                survivors += 1
-                print(f"survived: {path.relative_to(PACKAGE)}:{line}: {told}", flush=True)
+            if not near or not noticed(folder, list(near)):
+                reason = EQUIVALENT.get((name, told))
+                survivors += reason is None
+                said = f"equivalent ({reason})" if reason else "survived" if near else "no test runs"
+                print(f"{said}: {name}:{line}: {told}", flush=True)
             shutil.copy(path, target)
     print(f"{len(chosen)} mutants of {len(every):,}, {survivors} survived")
     return 0

@@ -1,6 +1,7 @@
 """The campaigns find what they look for; some hundred damaged files and strange calls (`make fuzz` has more)."""
 
 import ast
+import json
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ interrupts = pytest.importorskip("campaigns.interrupts")
 kills = pytest.importorskip("campaigns.kills")
 mutants = pytest.importorskip("campaigns.mutants")
 core_mutants = pytest.importorskip("campaigns.core_mutants")
+counts = pytest.importorskip("campaigns.counts")
+EQUIVALENT = pytest.importorskip("campaigns.equivalent").EQUIVALENT
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the worker bounds its memory as Linux does")
 
 
@@ -45,7 +48,8 @@ def test_a_mixed_model_is_found(seed, monkeypatch):
     assert "status_ is 'solved'" in interrupts.whole(fresh.fit(Z, [0, 1] * 30), unfitted, None, X, Z)
     full = fresh.decision_function(Z[:50])  # the answer of a whole fit
     assert interrupts.whole(fresh, unfitted, None, X, Z, full) is None
-    assert interrupts.whole(fresh, unfitted, None, X, Z, full + 1e-9)
+    assert interrupts.whole(fresh, unfitted, None, X, Z, full + 1e-9) is None  # solved, and polished less
+    assert interrupts.whole(fresh, unfitted, None, X, Z, full + 2 * fresh.tol)
 
 
 def test_half_a_file_is_found(tmp_path, seed):
@@ -85,6 +89,34 @@ def test_mutants_are_programs_that_differ(tmp_path):
     for text in texts:
         compile(text, "mutant", "exec")
         assert "Says." in text and "b=1" in text  # documentation and signatures are left alone
+
+
+def test_a_mutant_is_shown_to_the_tests_that_run_its_statement(tmp_path):
+    """Of a compound statement only the head is its own."""
+    path = tmp_path / "some.py"
+    path.write_text(PROGRAM)
+    lines = PROGRAM.splitlines()
+    for word in ("c = a", "if c", "c *=", "def f"):
+        at = next(k for k, line in enumerate(lines, 1) if word in line)
+        assert list(mutants.statement(path, at)) == [at]
+
+
+def test_equivalent_mutants_exist():
+    """One that is listed as equivalent and no longer there is one that nobody has looked at."""
+    for name, told in EQUIVALENT:
+        core = name.endswith("pp")
+        path = (core_mutants.HOME / "core" if core else mutants.PACKAGE) / name
+        found = core_mutants.mutants(path.read_text()) if core else mutants.mutants(path)
+        assert told in [what for _, what, _ in found], (name, told)
+
+
+def test_counts_add_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(counts, "COUNTS", tmp_path / "counts.json")
+    for trials, seed in ((10, 1), (30, 1), (20, 1), (5, 2)):  # the same seed tries the same again
+        counts.add("fuzz models", "models", trials, 0, seed)
+    counts.add("fuzz tables", "CSV", 7, 1, 1)
+    found = counts.sums(json.loads(counts.COUNTS.read_text()))
+    assert found["fuzz models", "models"]["trials"] == 35 and found["fuzz tables", "CSV"]["findings"] == 1
 
 
 def test_mutants_of_the_core_change_one_line_of_code():

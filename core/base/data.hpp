@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace polymargin {
 
@@ -45,5 +46,10 @@ struct Span {
   T* end() const { return data + size; }
   Span sub(Index from, Index to) const { return {data + from, to - from}; }
 };
+
+template <class T>
+Span<const T> span(const std::vector<T>& v) {
+  return {v.data(), static_cast<Index>(v.size())};
+}
 
 }  // namespace polymargin

@@ -30,7 +30,7 @@ using Pages = std::unique_ptr<T[], FreePages>;
 
 // n values, uninitialized: a page is taken when it is written to. `huge`: all of them will be, so that large pages pay.
 template <class T>
-Pages<T> pages(std::size_t n, bool huge = false) {
+Pages<T> pages(std::size_t n, [[maybe_unused]] bool huge = false) {
   const std::size_t bytes = n * sizeof(T);
 #ifdef POLYMARGIN_MMAP
   constexpr std::size_t kSmall = 1 << 21;  // fresh pages cost more than the values of such an array

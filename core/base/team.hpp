@@ -41,10 +41,12 @@ class Team {
 
   int size() const { return size_; }
 
-  // task(0), ..., task(n - 1), each once, by whoever is free; the first exception is thrown again here. Not reentrant.
-  void run(Index n, const std::function<void(Index)>& task) {
-    if (n > 1 && size_ > 1 && helpers_.empty()) start();
-    if (helpers_.empty() || n < 2) {
+  // task(0), ..., task(n - 1), each once, by whoever is free, or by the caller `alone` where threads are not worth it; the first
+  // exception is thrown again here. Not reentrant.
+  void run(Index n, const std::function<void(Index)>& task, bool alone = false) {
+    alone = alone || n < 2;
+    if (!alone && size_ > 1 && helpers_.empty()) start();
+    if (alone || helpers_.empty()) {
       for (Index k = 0; k < n; ++k) task(k);
       return;
     }

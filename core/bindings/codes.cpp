@@ -188,7 +188,7 @@ nb::dict code_paths(Matrix<double> K, Vector<Index> segments, CodeMatrix code, c
   if (!is_shape(K, n, n)) refuse("K must be square");
   check_offsets(span(segments), n, "segments", "rows");
   check_code(code, span(segments).size - 1);
-  check_run(tol, max_iter, time_limit);
+  Run run(tol, max_iter, time_limit);
   if (train.size() != weight.size() || train.size() != test.size()) refuse("every fold needs train, weight and test");
   check_numbers(span(C), kSmallest, kInfinite, "C");
   if (!std::is_sorted(span(C).begin(), span(C).end())) refuse("C must increase");
@@ -208,14 +208,15 @@ nb::dict code_paths(Matrix<double> K, Vector<Index> segments, CodeMatrix code, c
     p.folds.push_back(fold);
   }
   auto F = empty<double>(p.columns(), p.C.size, n_test);
-  Alarm alarm(time_limit);
+  run.settings.max_iter = std::numeric_limits<Index>::max();  // `max_iter` is that of one path
+  TeamWatch watch(run.settings);
   PathReport report = without_gil([&] {
     Team team(n_jobs);
-    return run_paths(p, K.data(), n, F.data(), std::ref(alarm), team);
+    return run_paths(p, K.data(), n, F.data(), std::ref(watch), team);
   });
   nb::dict out;
   out["F"] = nb::cast(F);
-  out["status"] = alarm.status(report.status);
+  out["status"] = name_of(watch.status(report.status));
   out["violation"] = report.violation;
   out["seconds"] = as_vector(std::move(report.seconds));
   return out;

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/team_watch.hpp"
 #include "running.hpp"
 
 namespace polymargin {
@@ -30,15 +31,16 @@ class InnerProblems {
 
   nb::dict solve(Matrix<double> K, double level, double tol, Index max_steps, double time_limit) {
     check_square(K, criterion_.n(), "K");
-    check_run(tol, max_steps, time_limit);
+    Run run(tol, max_steps, time_limit);
     checked(level, kSmallest, kLargest, "level");
-    Alarm alarm(time_limit);
+    run.settings.max_iter = std::numeric_limits<Index>::max();  // `max_steps` is that of one problem
+    TeamWatch watch(run.settings);
     Criterion::Report report =
-        without_gil([&] { return criterion_.solve(K.data(), level, tol, max_steps, std::ref(alarm), team_); });
+        without_gil([&] { return criterion_.solve(K.data(), level, tol, max_steps, std::ref(watch), team_); });
     nb::dict out;
     out["minimum"] = as_vector(std::move(report.minimum));
     out["squares"] = as_vector(std::move(report.squares));
-    out["status"] = alarm.status(report.status);
+    out["status"] = name_of(watch.status(report.status));
     out["n_steps"] = report.n_steps;
     return out;
   }

@@ -25,20 +25,17 @@ class LinearMarginSolver {
     checked(offset, 0, kLargest, "offset");
   }
 
-  nb::dict solve(Vector<double> upper, Vector<double> ridge,
-                 nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> D, double tol, std::uint64_t seed,
-                 Index max_iter, double time_limit, nb::object stop) {
+  nb::dict solve(Vector<double> upper, Vector<double> ridge, Output D, double tol, std::uint64_t seed, Index max_iter,
+                 double time_limit, nb::object stop) {
     LinearMargins p = p_;
     p.upper = span(upper), p.ridge = span(ridge);
     check_box(p.upper, p.ridge, p.rows.size);
     check_numbers({D.data(), static_cast<Index>(D.size())}, -kLargest, kLargest, "D");
     if (!is_shape(D, p.rows.size, p.classes)) refuse("D needs one row per example and one column per class");
     Run run(tol, max_iter, time_limit, stop);
-    // The weights first: where they fit into memory, the size of the workspace is a number.
-    auto w = empty<double>(p.classes, p.X.d), b = empty<double>(p.classes), workspace = empty<double>(weights_size(p));
-    nb::dict result = run.report(without_gil([&] {
-      return polymargin::solve(p, D.data(), workspace.data(), w.data(), b.data(), seed, run.settings, team_);
-    }));
+    auto w = empty<double>(p.classes, p.X.d), b = empty<double>(p.classes);
+    nb::dict result = run.report(
+        without_gil([&] { return polymargin::solve(p, D.data(), w.data(), b.data(), seed, run.settings, team_); }));
     result["weights"] = nb::cast(w);
     result["intercept"] = nb::cast(b);
     return result;

@@ -12,12 +12,12 @@ namespace {
 
 nb::tuple nearest(nb::object X, Vector<Index> order, Vector<Index> label, Vector<Index> group, Vector<Index> queries,
                   Index k, double radius, bool supervised, double gamma, double alpha, bool inside, Index classes,
-                  Vector<double> scale, bool others, nb::object tell, const std::string& dtype, int n_jobs) {
+                  Vector<double> scale, nb::object tell, const std::string& dtype, int n_jobs) {
   const HeldData x = data_of(X, "X");
   NeighborQuery q;
   q.X = x.data;
   q.order = span(order), q.label = span(label), q.group = span(group), q.queries = span(queries);
-  q.k = k, q.radius = radius, q.others = others;
+  q.k = k, q.radius = radius;
   q.D.supervised = supervised, q.D.gamma = gamma, q.D.alpha = alpha, q.D.inside = inside;
   q.D.classes = classes, q.D.scale = span(scale);
   check_indices(q.order, x.data.n, "order");
@@ -68,8 +68,8 @@ Array paths(Vector<Index> indptr, Vector<std::int32_t> indices, Vector<double> l
 void bind_neighbors(nb::module_& m) {
   using namespace nb::literals;
   m.def("nearest", &nearest, "X"_a, "order"_a, "label"_a, "group"_a, "queries"_a, "k"_a, "radius"_a, "supervised"_a,
-        "gamma"_a, "alpha"_a, "inside"_a, "classes"_a, "scale"_a, "others"_a = false, "tell"_a = nb::none(),
-        "dtype"_a = "float64", "n_jobs"_a = 1,
+        "gamma"_a, "alpha"_a, "inside"_a, "classes"_a, "scale"_a, "tell"_a = nb::none(), "dtype"_a = "float64",
+        "n_jobs"_a = 1,
         "The k nearest rows of each query, or all within the radius, and the nearest one of another class: (indptr, "
         "indices, dissimilarities, other, its dissimilarity). tell(share done) is called from time to time.");
   m.def("shortest_paths", &paths, "indptr"_a, "indices"_a, "lengths"_a, "sources"_a, "n_jobs"_a = 1,

@@ -1,9 +1,6 @@
 // A solver as Python runs it: it polls signals and the caller's stop function, and says how it ended.
 #pragma once
-#include <atomic>
 #include <chrono>
-#include <functional>
-#include <thread>
 
 #include "arguments.hpp"
 #include "base/margin_loss.hpp"
@@ -16,13 +13,12 @@ inline const char* name_of(Status status) {
   return names[static_cast<int>(status)];
 }
 
-// The limits of a run. stop(n_iter, violation, dual, seconds) -> bool, which must outlive it, and signals are polled about ten
-// times a second.
+// The limits of a run. stop(n_iter, violation, dual, seconds) -> bool and signals are polled about ten times a second.
 struct Run {
-  Run(double tol, Index max_iter, double time_limit, const nb::object& stop) {
+  Run(double tol, Index max_iter, double time_limit, const nb::object& stop = nb::none()) {
     check_run(tol, max_iter, time_limit, stop);
     settings.tol = tol, settings.max_iter = max_iter, settings.time_limit = time_limit;
-    settings.stop = [this, &stop](const Progress& now) {
+    settings.stop = [this, stop = nb::handle(stop)](const Progress& now) {  // no copies without the GIL
       const nb::gil_scoped_acquire gil;
       try {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -58,37 +54,6 @@ struct Run {
 
  private:
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-};
-
-// Asked by all threads of a team, after every small problem: is it too late, or has a signal come?
-class Alarm {
- public:
-  explicit Alarm(double time_limit) : limit_(time_limit) {}
-
-  bool operator()() {
-    const Clock::time_point now = Clock::now();
-    if (std::chrono::duration<double>(now - begun_).count() >= limit_) return late_ = true;
-    // Signals arrive in the main thread only.
-    if (std::this_thread::get_id() != caller_ || now - polled_ < std::chrono::milliseconds(50)) return false;
-    polled_ = now;
-    const nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0) return false;
-    PyErr_Clear();
-    return signalled_ = true;
-  }
-  // How a run ended that would have ended like this.
-  const char* status(Status without) const {
-    return signalled_ ? name_of(Status::interrupted) : late_ ? name_of(Status::time_limit) : name_of(without);
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  const double limit_;
-  const Clock::time_point begun_ = Clock::now();
-  const std::thread::id caller_ = std::this_thread::get_id();
-  Clock::time_point polled_ = begun_;
-  std::atomic<bool> late_{false};
-  bool signalled_ = false;
 };
 
 inline Reference reference_of(const std::string& name) {

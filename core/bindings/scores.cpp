@@ -11,12 +11,12 @@ namespace polymargin {
 namespace {
 
 // New rows Z, and the rows sv_rows of SV that a model has coefficients for.
-struct ScoredRows {
-  ScoredRows(nb::handle new_rows, nb::handle model_rows, const nb::dict& parameters, const Vector<Index>& used)
-      : kernel(kernel_of(parameters)), Z(data_of(new_rows, "Z")), sv_rows(span(used)) {
+struct Rows {
+  Rows(nb::handle new_rows, nb::handle model_rows, const nb::dict& parameters, const Vector<Index>& used)
+      : kernel(kernel_of(parameters)), Z(data_of(new_rows, "Z")) {
     const bool given = kernel.kind == KernelKind::precomputed;
     SV = model_rows.is_none() && given ? Z : data_of(model_rows, "SV");
-    check_indices(sv_rows, given ? Z.data.d : SV.data.n, "sv_rows");
+    check_indices(span(used), given ? Z.data.d : SV.data.n, "sv_rows");
     if (!given && kernel.kind != KernelKind::callable && Z.data.d != SV.data.d)
       refuse("expected rows with " + std::to_string(SV.data.d) + " features, got " + std::to_string(Z.data.d));
   }
@@ -44,74 +44,72 @@ struct ScoredRows {
 
   Kernel kernel;
   HeldData Z, SV;
-  Span<const Index> sv_rows;
 };
 
 // ---- coefficients per class ----
 
-struct Expansion : ScoredRows {
-  Expansion(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
-            const Vector<Index>& offsets, const Vector<double>& coefficients, const Vector<double>& b)
-      : ScoredRows(Z, SV, kernel, sv_rows), segments(span(offsets)), alpha(span(coefficients)), intercept(span(b)) {
-    if (segments.size == 0) {
-      if (intercept.size < 1 || alpha.size != intercept.size * this->sv_rows.size)
+struct ExpandedRows : Rows {
+  ExpandedRows(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
+               const Vector<Index>& offsets, const Vector<double>& coefficients, const Vector<double>& b)
+      : Rows(Z, SV, kernel, sv_rows),
+        model{{this->SV.data, this->kernel, span(sv_rows)}, span(offsets), span(coefficients), span(b)} {
+    const Index n = model.sv_rows.size;
+    if (model.segments.size == 0) {
+      if (model.classes() < 1 || model.alpha.size != model.classes() * n)
         refuse("without segments, alpha needs one entry per class and support vector");
       return;
     }
-    if (alpha.size != this->sv_rows.size) refuse("alpha and sv_rows must have the same length");
-    check_offsets(segments, alpha.size, "segments", "support vectors");
-    if (intercept.size != segments.size - 1) refuse("segments must have one entry more than intercept");
+    if (model.alpha.size != n) refuse("alpha and sv_rows must have the same length");
+    check_offsets(model.segments, n, "segments", "support vectors");
+    if (model.classes() != model.segments.size - 1) refuse("segments must have one entry more than intercept");
   }
 
-  Span<const Index> segments;
-  Span<const double> alpha, intercept;
+  const Expansion model;
 };
 
 Array all_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
                  Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
-  const Expansion a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
+  const ExpandedRows a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
   auto compute = is_double(dtype) ? scores<double> : scores<float>;
-  auto out = empty<double>(a.Z.data.n, a.intercept.size);
-  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, double* f, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, f, team);
-  });
+  auto out = empty<double>(a.Z.data.n, a.model.classes());
+  return a.in_batches(out, n_jobs,
+                      [&](const Data& rows, Index, double* f, Team& team) { compute(rows, a.model, f, team); });
 }
 
 Array best_classes(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
                    Vector<double> alpha, Vector<double> intercept, const std::string& dtype, int n_jobs) {
-  const Expansion a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
+  const ExpandedRows a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
   auto compute = is_double(dtype) ? argmax_scores<double> : argmax_scores<float>;
-  return a.in_batches(empty<Index>(a.Z.data.n), n_jobs, [&](const Data& rows, Index, Index* best, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, best, team);
-  });
+  return a.in_batches(empty<Index>(a.Z.data.n), n_jobs,
+                      [&](const Data& rows, Index, Index* best, Team& team) { compute(rows, a.model, best, team); });
 }
 
 Array own_class_scores(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> segments,
                        Vector<double> alpha, Vector<double> intercept, Vector<Index> labels, double same, double other,
                        const std::string& dtype, int n_jobs) {
-  const Expansion a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
+  const ExpandedRows a(Z, SV, kernel, sv_rows, segments, alpha, intercept);
   const Span<const Index> own = span(labels);
   if (own.size != a.Z.data.n) refuse("labels needs one entry per row");
-  check_indices(own, a.intercept.size, "labels");
+  check_indices(own, a.model.classes(), "labels");
   auto compute = is_double(dtype) ? own_scores<double> : own_scores<float>;
   return a.in_batches(empty<double>(a.Z.data.n), n_jobs, [&](const Data& rows, Index first, double* f, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.sv_rows, a.segments, a.alpha, a.intercept, own.sub(first, first + rows.n),
-            same, other, f, team);
+    compute(rows, a.model, own.sub(first, first + rows.n), same, other, f, team);
   });
 }
 
 // ---- columns of a code ----
 
-struct CodeColumns : ScoredRows {
+struct CodeColumns : Rows {
   CodeColumns(nb::handle Z, nb::handle SV, const nb::dict& kernel, const Vector<Index>& sv_rows,
               const Vector<Index>& indptr, const Vector<Index>& indices, const Vector<double>& values,
               const Vector<double>& bias)
-      : ScoredRows(Z, SV, kernel, sv_rows) {
-    model = {this->sv_rows, {span(indptr), span(indices), span(values), {}}, span(bias)};
-    check_columns(model.coef.offsets, model.coef.at, model.coef.b, model.columns(), this->sv_rows.size);
+      : Rows(Z, SV, kernel, sv_rows),
+        model{
+            {this->SV.data, this->kernel, span(sv_rows)}, {span(indptr), span(indices), span(values), {}}, span(bias)} {
+    check_columns(model.coef.offsets, model.coef.at, model.coef.b, model.columns(), model.sv_rows.size);
   }
 
-  CodeModel model;
+  const CodeModel model;
 };
 
 Array scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
@@ -120,9 +118,8 @@ Array scores_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_r
   const CodeColumns a(Z, SV, kernel, sv_rows, indptr, indices, values, bias);
   auto compute = is_double(dtype) ? code_scores<double> : code_scores<float>;
   auto out = empty<double>(a.Z.data.n, a.model.columns());
-  return a.in_batches(out, n_jobs, [&](const Data& rows, Index, double* f, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.model, f, team);
-  });
+  return a.in_batches(out, n_jobs,
+                      [&](const Data& rows, Index, double* f, Team& team) { compute(rows, a.model, f, team); });
 }
 
 // Of one-versus-one.
@@ -139,10 +136,9 @@ Array votes_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_ro
                const std::string& dtype, int n_jobs) {
   const PairColumns a(classes, Z, SV, kernel, sv_rows, indptr, indices, values, bias);
   const auto compute = is_double(dtype) ? pair_votes<double> : pair_votes<float>;
-  return a.in_batches(empty<double>(a.Z.data.n, classes), n_jobs,
-                      [&](const Data& rows, Index, double* votes, Team& team) {
-                        compute(rows, a.SV.data, a.kernel, a.model, classes, doubt, votes, team);
-                      });
+  return a.in_batches(
+      empty<double>(a.Z.data.n, classes), n_jobs,
+      [&](const Data& rows, Index, double* votes, Team& team) { compute(rows, a.model, classes, doubt, votes, team); });
 }
 
 Array winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_rows, Vector<Index> indptr,
@@ -151,7 +147,7 @@ Array winners_of(nb::object Z, nb::object SV, nb::dict kernel, Vector<Index> sv_
   const PairColumns a(classes, Z, SV, kernel, sv_rows, indptr, indices, values, bias);
   const auto compute = is_double(dtype) ? dag_winners<double> : dag_winners<float>;
   return a.in_batches(empty<Index>(a.Z.data.n), n_jobs, [&](const Data& rows, Index, Index* winner, Team& team) {
-    compute(rows, a.SV.data, a.kernel, a.model, classes, winner, team);
+    compute(rows, a.model, classes, winner, team);
   });
 }
 

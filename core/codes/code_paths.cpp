@@ -6,7 +6,7 @@
 #include <limits>
 #include <mutex>
 
-#include "dual/box_bias.hpp"
+#include "codes/column_rows.hpp"
 #include "dual/pair_steps.hpp"
 
 namespace polymargin {
@@ -14,60 +14,34 @@ namespace polymargin {
 namespace {
 
 constexpr Index kCopied = 600;  // rows: up to this many, steps on a copy that stays in cache pay for the copy
-// Up to this many training rows, solutions are refined to rounding error, as in single fits (code_solver.cpp).
-constexpr Index kPolished = 256;
-constexpr double kPolishedTol = 1e-12;
 
 Index class_of(Span<const Index> segments, Index row) {
   return std::upper_bound(segments.begin(), segments.end(), row) - segments.begin() - 1;
-}
-
-struct Run {  // adjacent rows
-  Index row, at, size;
-};
-std::vector<Run> runs(const std::vector<Index>& rows) {
-  std::vector<Run> out;
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    if (out.empty() || out.back().row + out.back().size != rows[k]) out.push_back({rows[k], static_cast<Index>(k), 0});
-    ++out.back().size;
-  }
-  return out;
 }
 
 // One column on one training set, along all C.
 class Path {
  public:
   Path(const CodePaths& paths, const CodePaths::Fold& fold, Index column, const double* K, Index n)
-      : p_(paths), K_(K), n_(n), goal_(fold.train.size <= kPolished ? std::min(p_.tol, kPolishedTol) : p_.tol) {
-    std::vector<Index>& rows = index_;
+      : p_(paths),
+        K_(K),
+        n_(n),
+        goal_(fold.train.size <= kPolished ? std::min(p_.tol, kPolishedTol) : p_.tol),
+        test_(adjacent({fold.test.begin(), fold.test.end()})) {
     for (Index k = 0; k < fold.train.size; ++k) {
-      const Index c = class_of(p_.segments, fold.train[k]);
-      const int sign = p_.code[c * p_.columns() + column];
+      const Index i = fold.train[k];
+      const int sign = p_.code[class_of(p_.segments, i) * p_.columns() + column];
       if (sign == 0) continue;
-      rows.push_back(fold.train[k]);
-      sign_.push_back(sign);
+      rows_.row.push_back(i), rows_.y.push_back(sign), rows_.diagonal.push_back(K[i * n + i]);
       weight_.push_back(fold.weight[k]);
     }
-    const Index m = static_cast<Index>(rows.size());
-    std::vector<Run> parts = runs(rows);
-    DenseQp<double>& q = steps_.qp;
-    if (m <= kCopied) {
-      copy_.resize(m * m);
-      for (Index k = 0; k < m; ++k)
-        for (const Run& part : parts)
-          std::copy_n(K + rows[k] * n + part.row, part.size, copy_.data() + k * m + part.at);
-      q.reset({m}, {0, 1});
-      q.blocks = {{copy_.data(), m}};
-    } else {
-      std::vector<Index> sizes;
-      for (const Run& part : parts) sizes.push_back(part.size);
-      q.reset(sizes, {0, static_cast<Index>(sizes.size())});
-      for (const Run& a : parts)
-        for (const Run& b : parts) q.blocks.push_back({K + a.row * n + b.row, n});
-    }
-    for (Index k = 0; k < m; ++k) q.diagonal[k] = K[rows[k] * n + rows[k]];
-    test_ = runs({fold.test.begin(), fold.test.end()});
-    upper_.resize(sign_.size());
+    const Index m = rows_.size();
+    rows_.upper.resize(m), rows_.ridge.resize(m), copy_.resize(m <= kCopied ? m * m : 0);
+    const std::vector<Adjacent> parts = adjacent(rows_.row);
+    if (m <= kCopied)
+      hold_copy<double>(parts, {K, n}, copy_.data(), steps_.qp);
+    else
+      hold_in_place<double>(parts, {K, n}, steps_.qp);
   }
 
   // Solves for the k-th C. A solution at the bounds scales with C, one inside them stays.
@@ -79,12 +53,8 @@ class Path {
       if (q.z[i] != 0) ++(q.can_grow(i) && q.can_fall(i) ? n_free : n_bound);
     const double scale = n_bound > n_free ? C / p_.C[k - 1] : 1.0;
     for (Index i = 0; i < q.size(); ++i) {
-      const double most = p_.squared ? infinity : C * weight_[i];
-      upper_[i] = most;
-      (sign_[i] > 0 ? q.high : q.low)[i] = sign_[i] > 0 ? most : -most;
-      q.ridge[i] = p_.squared ? 1 / (C * weight_[i]) : 0;
-      q.z[i] = std::clamp(scale * q.z[i], q.low[i], q.high[i]);  // rounding
-      q.gradient[i] = -sign_[i];
+      rows_.upper[i] = p_.squared ? infinity : C * weight_[i], rows_.ridge[i] = p_.squared ? 1 / (C * weight_[i]) : 0;
+      rows_.put(i, i, std::clamp(scale * q.z[i], rows_.low(i), rows_.high(i)), q);  // rounding
     }
     q.add_change(std::vector<double>(q.size(), 0.0), q.gradient);
     steps_.begin();
@@ -95,17 +65,14 @@ class Path {
 
   // f = K z + b of the test rows.
   void scores(double* f) {
-    rows_.clear(), coef_.clear();
-    const std::vector<double>& z = steps_.qp.z;
-    for (std::size_t k = 0; k < z.size(); ++k)
-      if (z[k] != 0) rows_.push_back(K_ + index_[k] * n_), coef_.push_back(z[k]);
+    ColumnSolution out;
     steps_.finish();
-    const double b = p_.squared ? -steps_.multipliers()[0] : box_bias(sign_, upper_, steps_.qp.gradient);
-    std::vector<const double*> shifted(rows_.size());
-    for (const Run& part : test_) {
-      std::fill_n(f + part.at, part.size, b);
-      for (std::size_t r = 0; r < rows_.size(); ++r) shifted[r] = rows_[r] + part.row;
-      steps<double>().add_rows(shifted.data(), coef_.data(), static_cast<Index>(rows_.size()), 0, part.size,
+    rows_.certify(steps_.qp.z, steps_.qp.gradient, out);
+    std::vector<const double*> shifted(out.at.size());
+    for (const Adjacent& part : test_) {
+      std::fill_n(f + part.at, part.size, out.bias);
+      for (std::size_t r = 0; r < shifted.size(); ++r) shifted[r] = K_ + out.at[r] * n_ + part.row;
+      steps<double>().add_rows(shifted.data(), out.b.data(), static_cast<Index>(shifted.size()), 0, part.size,
                                f + part.at);
     }
   }
@@ -115,12 +82,10 @@ class Path {
   const double* K_;
   Index n_;
   double goal_;
-  std::vector<Index> index_;  // the row of each variable
-  std::vector<double> copy_;
+  std::vector<Adjacent> test_;
+  ColumnRows rows_;
+  std::vector<double> copy_, weight_;
   PairSteps<double> steps_;
-  std::vector<double> sign_, weight_, upper_, coef_;
-  std::vector<const double*> rows_;
-  std::vector<Run> test_;
 };
 
 }  // namespace

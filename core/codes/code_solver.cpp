@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -11,6 +12,7 @@
 
 #include "base/watch.hpp"
 #include "dual/solve.hpp"
+#include "kernels/row_store.hpp"
 
 namespace polymargin {
 
@@ -19,10 +21,6 @@ namespace {
 constexpr double kSlice = 0.05;      // seconds between two polls
 constexpr double kStored = 2.2e-6;   // seconds for what follows on a column that was begun: its part of a model
 constexpr double kLeastTime = 1e-3;  // fewest seconds for another round
-constexpr Index kPolished = 256;     // up to this many rows, a solved problem is refined to rounding error
-constexpr double kPolishedTol = 1e-12;
-constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
-constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
 
 // A number coprime to n, about 0.618 n: its multiples visit all of n, evenly at any time.
 Index even_stride(Index n) {
@@ -56,7 +54,7 @@ class Columns {
     std::vector<Worker> workers(at_a_time(p_, team_.size(), shared_.K && shared_.K->serial() && !shared_.gram.values));
     n_workers_ = static_cast<Index>(workers.size());
     for (first_round(); n_todo_ > 0; next_round()) {
-      for (; n_done_ < n_large_ && !halted_; ++n_done_) solve_large(n_done_);
+      solve_all_large();
       next_ = n_large_;
       while (n_done_ < n_todo_ && !halted_) {
         until_ = in_slices(1);
@@ -112,11 +110,7 @@ class Columns {
   static Clock::rep now() { return Clock::now().time_since_epoch().count(); }
   static double since(Clock::rep then) { return std::chrono::duration<double>(Clock::duration(now() - then)).count(); }
 
-  bool is_large(Index l) const {
-    Index m = 0;
-    for (Index entry : p_.column(l)) m += p_.size(entry);
-    return !is_held(shared_, m);
-  }
+  bool is_large(Index l) const { return !is_held(shared_, size(l)); }
 
   // No column has more. To look at millions of them, one here and one there, takes seconds.
   Index most_rows() const {
@@ -154,8 +148,7 @@ class Columns {
     w.end = std::numeric_limits<Clock::rep>::max();
     if (timed()) w.end = begun + ticks(std::max(watch_.left(), 0.0) * share(n_todo_ - k));
     if (out_[l])
-      w.work.begin(p_, shared_, l, {out_[l]->at.data(), static_cast<Index>(out_[l]->at.size())},
-                   {out_[l]->b.data(), static_cast<Index>(out_[l]->b.size())});
+      w.work.begin(p_, shared_, l, span(out_[l]->at), span(out_[l]->b));
     else
       w.work.begin(p_, shared_, l, start_.rows(l), start_.values(l));
     if (timed()) w.opening = since(begun);
@@ -163,8 +156,60 @@ class Columns {
   // A share of the remaining time, for this many columns.
   double share(Index columns) const { return std::min(1.0, double(n_workers_) / double(columns)); }
 
-  // Column k of this round as a dual problem with signed variables, all of one class, whose sum is zero.
-  void solve_large(Index k) {
+  Index size(Index l) const {
+    Index m = 0;
+    for (Index entry : p_.column(l)) m += p_.size(entry);
+    return m;
+  }
+
+  // Side by side, if that keeps all threads busy: where few rows become support vectors, most of what the engine does is
+  // too little to be shared. One after the other where columns over all rows share their kernel rows, and where a part of
+  // the memory would be felt: a model must not depend on the number of threads. The thread that called waits until the
+  // last column is over, and asks.
+  void solve_all_large() {
+    double all = 0, most = 0;
+    for (Index k = 0; k < n_large_; ++k) {
+      const double m = static_cast<double>(size(column(k)));
+      all += m, most = std::max(most, m);
+    }
+    const double values = (shared_.few ? kFew : 1) * most * most * sizeof(T), part = set_.memory / double(n_workers_);
+    if (all < most * double(n_workers_) || most == double(p_.rows()) || values > RowStore<T>::kActiveShare * part) {
+      for (; n_done_ < n_large_ && !halted_; ++n_done_) solve_large(n_done_, 1, team_);
+      return;
+    }
+    team_.run(n_workers_, [&](Index) {
+      {
+        const Busy busy(*this);
+        Team alone(1);
+        for (Index k; !halted_ && (k = next_.fetch_add(1)) < n_large_; ++n_done_) solve_large(k, n_workers_, alone);
+      }
+      std::unique_lock<std::mutex> lock(mutex_);
+      const std::chrono::duration<double> slice(kSlice);
+      while (is_caller() && !idle_.wait_for(lock, slice, [this] { return n_busy_ == 0; })) {
+        lock.unlock();
+        if (!halted_) ask(0, 0);
+        lock.lock();
+      }
+    });
+  }
+  struct Busy {
+    explicit Busy(Columns& all) : all_(all) { count(1); }
+    ~Busy() { count(-1); }
+    Busy(const Busy&) = delete;
+    void count(int n) {
+      {
+        const std::lock_guard<std::mutex> lock(all_.mutex_);
+        all_.n_busy_ += n;
+      }
+      all_.idle_.notify_all();
+    }
+    Columns& all_;
+  };
+  bool is_caller() const { return std::this_thread::get_id() == caller_; }
+
+  // Column k of this round as a dual problem with signed variables, all of one class, whose sum is zero; by one of this
+  // many teams.
+  void solve_large(Index k, Index n_teams, Team& team) {
     const Index l = column(k);
     const Clock::rep begun = now();
     ColumnRows rows;
@@ -177,25 +222,25 @@ class Columns {
       low.push_back(rows.low(v)), high.push_back(rows.high(v));
     }
     DualProblem q;
-    q.rows = {data.data(), m}, q.segments = {segments.data(), 2};
+    q.rows = span(data), q.segments = span(segments);
     q.same = q.other = 1, q.sum = Sum::total;
-    q.linear = {rows.y.data(), m}, q.ridge = {rows.ridge.data(), m};
-    q.lower = {low.data(), m}, q.upper = {high.data(), m};
+    q.linear = span(rows.y), q.ridge = span(rows.ridge), q.lower = span(low), q.upper = span(high);
     Settings settings = set_;
     settings.max_iter -= out_[l] ? out_[l]->n_iter : 0;
-    settings.time_limit = timed() ? std::max(watch_.left(), 0.0) / double(n_todo_ - k) : set_.time_limit;
+    settings.time_limit =
+        timed() ? std::max(watch_.left(), 0.0) * std::min(1.0, double(n_teams) / double(n_todo_ - k)) : set_.time_limit;
+    settings.memory /= double(n_teams);
     settings.keeps_rows = n_large_ > 1 && m == p_.rows();
     settings.stop = [&](const Progress& at) {
-      ask(at.violation, at.n_iter);
+      if (is_caller()) ask(at.violation, at.n_iter);
       return halted_.load();
     };
     std::unique_ptr<RowCache<T>> own;
     const ColumnSolution* before = out_[l] && out_[l]->feasible ? out_[l].get() : nullptr;
-    std::vector<double> start = before ? rows.start({before->at.data(), static_cast<Index>(before->at.size())},
-                                                    {before->b.data(), static_cast<Index>(before->b.size())})
-                                       : rows.start(start_.rows(l), start_.values(l));
+    std::vector<double> start =
+        before ? rows.start(span(before->at), span(before->b)) : rows.start(start_.rows(l), start_.values(l));
     const double opening = since(begun);
-    const Solution found = solve(q, *shared_.K, settings.keeps_rows ? cache_ : own, std::move(start), settings, team_);
+    const Solution found = solve(q, *shared_.K, settings.keeps_rows ? cache_ : own, std::move(start), settings, team);
     auto out = std::make_unique<ColumnSolution>();
     out->bias = found.multiplier.empty() ? 0 : -found.multiplier[0];
     out->feasible = found.exact;
@@ -207,20 +252,23 @@ class Columns {
     out->status = late ? Status::time_limit : found.status;
     if (out->violation <= set_.tol && out->status != Status::interrupted) out->status = Status::solved;
     if (out->status == Status::solved && out->violation > set_.tol) out->status = Status::stalled;
-    if (out->status == Status::time_limit) stopped_.push_back({l, opening});
+    if (out->status == Status::time_limit) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopped_.push_back({l, opening});
+    }
     // Zero is feasible too, but no machine.
     const bool better = !out_[l] || (!out->feasible      ? !out_[l]->feasible
                                      : out_[l]->feasible ? out->dual >= out_[l]->dual
                                                          : out->dual > out_[l]->dual);
     if (better) {
-      dual_ = dual_ + out->dual - (out_[l] ? out_[l]->dual : 0);
+      add_dual(out->dual - (out_[l] ? out_[l]->dual : 0));
       out_[l] = std::move(out);
     }
-    ask(0, 0);
+    if (is_caller()) ask(0, 0);
   }
 
   void work(Worker& w) {
-    const bool caller = std::this_thread::get_id() == caller_;
+    const bool caller = is_caller();
     Clock::rep next = caller ? in_slices(1) : 0;
     auto over = [&](Clock::rep at) { return timed() && at >= w.end; };
     auto more = [&] {
@@ -259,11 +307,15 @@ class Columns {
       } else
         out.status = Status::solved;
     }
-    double dual = dual_.load();
-    while (!dual_.compare_exchange_weak(dual, dual + out.dual - dual_before)) {
-    }
+    add_dual(out.dual - dual_before);
     w.column = -1;
     ++n_done_;
+  }
+
+  void add_dual(double change) {
+    double dual = dual_.load();
+    while (!dual_.compare_exchange_weak(dual, dual + change)) {
+    }
   }
 
   Index steps_before(const Worker& w) const { return out_[w.column] ? out_[w.column]->n_iter : 0; }
@@ -314,6 +366,8 @@ class Columns {
   Index n_begun_ = 0;                               // columns, at least
   Index n_workers_ = 1, n_todo_ = 0, n_large_ = 0;  // the large columns come first
   std::mutex mutex_;
+  std::condition_variable idle_;
+  int n_busy_ = 0;                       // threads with large columns
   std::vector<Stopped> todo_, stopped_;  // of this round (empty: all of them, in order), and for the next one
   std::unique_ptr<RowCache<T>> cache_;   // kernel rows over all rows, for one large column after another
   std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
@@ -321,22 +375,6 @@ class Columns {
 };
 
 }  // namespace
-
-Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial, Index whole) {
-  const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
-  bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
-  for (Index l = 0; l < p.columns() && pairs && !p.all_pairs; ++l) pairs = p.column(l).size == 2;
-  const bool small = pairs ? gram <= kSmallGram : p.rows() <= whole || serial;
-  if (gram <= memory && small) return Hold::all;
-  if (!pairs) return Hold::nothing;
-  double own = 0, largest = 0;
-  for (Index c = 0; c < p.classes(); ++c) {
-    const double size = static_cast<double>(p.segments[c + 1] - p.segments[c]);
-    own += bytes * size * size, largest = std::max(largest, size);
-  }
-  const bool fits = own + 2 * bytes * threads * largest * largest <= memory;
-  return fits && 2 * largest <= double(whole) ? Hold::classes : Hold::nothing;
-}
 
 template <class T>
 CodeSolution solve_columns(const CodeProblem& problem, const SharedValues<T>& shared, const Coefficients& start,

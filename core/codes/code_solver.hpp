@@ -77,25 +77,17 @@ class Unbegun {
   double weight(Index i) const { return !squared_ ? p_.upper[i] : p_.upper[i] > 0 ? 1 / p_.ridge[i] : 0; }
   double loss(double slack) const { return squared_ ? 0.5 * slack * slack : slack; }
 
-  // The start as it is. No kernel values are known: ||w|| <= r = sum |b| sqrt(k(x, x)), |f - bias| <= r sqrt(k(x, x)),
-  // and the dual objective of 0, which is feasible whatever the start, is a lower bound.
+  // The start as it is; no kernel values are known.
   void bound(Index l, ColumnSolution& out) const {
     const Span<const Index> at = start_.rows(l);
     const Span<const double> b = start_.values(l);
     out.at.assign(at.begin(), at.end()), out.b.assign(b.begin(), b.end());
     if (start_.bias.size > 0) out.bias = start_.bias[l];
-    auto length = [&](Index i) { return std::sqrt(std::max(diagonal_[i], 0.0)); };
-    double r = 0;
-    for (Index e = 0; e < at.size; ++e) r += std::abs(b[e]) * length(at[e]);
-    out.primal = 0.5 * r * r;
-    for (Index entry : p_.column(l)) {
-      const Index c = CodeProblem::class_of(entry);
-      for (Index i = p_.segments[c]; i < p_.segments[c + 1]; ++i) {
-        const double off = r * length(i);
-        out.primal += weight(i) * loss(std::max(1 - (entry > 0 ? 1 : -1) * out.bias + off, 0.0));
-        out.violation = std::max(out.violation, 2 + 2 * off);
-      }
-    }
+    double length = 0;
+    for (Index e = 0; e < at.size; ++e) length += std::abs(b[e]) * std::sqrt(std::max(diagonal_[at[e]], 0.0));
+    ColumnRows rows;
+    rows.list(p_, l, diagonal_);
+    rows.bound(length, out);
   }
 
   const CodeProblem& p_;

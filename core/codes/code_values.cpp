@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
-
-#include "base/watch.hpp"
 
 namespace polymargin {
 
@@ -15,9 +12,28 @@ constexpr double kMade = 5e8;       // bytes of kernel values that are certainly
 constexpr double kFaceShare = 0.1;  // of the memory, at least, for factors of faces
 constexpr Index kHurried = 8;       // steps per row: with fewer, a column should soon have a useful solution,
 constexpr Index kSampled = 5120;    // by this many steps on a sample
-constexpr double kFew = 0.2;        // share of support vectors among some rows below which most values are not needed
+constexpr Index kLookedAt = 512;  // rows of the largest pair of classes up to which all values are computed in any case
+
+constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
+constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
 
 }  // namespace
+
+Hold worth_holding(const CodeProblem& p, double bytes, double memory, int threads, bool serial, Index whole) {
+  const double n = static_cast<double>(p.rows()), gram = bytes * n * n;
+  bool pairs = !serial && n >= kLargeClass * static_cast<double>(p.classes());
+  for (Index l = 0; l < p.columns() && pairs && !p.all_pairs; ++l) pairs = p.column(l).size == 2;
+  const bool small = pairs ? gram <= kSmallGram : p.rows() <= whole || serial;
+  if (gram <= memory && small) return Hold::all;
+  if (!pairs) return Hold::nothing;
+  double own = 0, largest = 0;
+  for (Index c = 0; c < p.classes(); ++c) {
+    const double size = static_cast<double>(p.segments[c + 1] - p.segments[c]);
+    own += bytes * size * size, largest = std::max(largest, size);
+  }
+  const bool fits = own + 2 * bytes * threads * largest * largest <= memory;
+  return fits && 2 * largest <= double(whole) ? Hold::classes : Hold::nothing;
+}
 
 template <class T>
 void CodeValues<T>::hold(const T* values) {
@@ -28,37 +44,36 @@ void CodeValues<T>::hold(const T* values) {
 
 // Nothing is held that was not finished.
 template <class T>
-void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, const std::function<bool()>& stop,
-                         const std::atomic<bool>& halted) {
+void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, TeamWatch& watch) {
   if (what == Hold::all && !shared_.gram.values) {
-    if (!made_) made_ = pages<T>(n_ * n_ + kLanes, true);
-    std::fill_n(made_.get() + n_ * n_, kLanes, T(0));
-    K_->gram(rows_, made_.get(), n_, team, stop);
-    if (!halted) hold(made_.get());
+    if (!made_) made_ = pages<T>(n_ * n_, true);
+    K_->gram(rows_, made_.get(), n_, team, std::ref(watch));
+    if (!watch.halted()) hold(made_.get());
   }
   if (what == Hold::classes && shared_.own.empty()) {
     std::vector<Pages<T>> own;
-    for (Index c = 0; c < p.classes() && !halted; ++c) {
+    for (Index c = 0; c < p.classes() && !watch.halted(); ++c) {
       const Index from = p.segments[c], size = p.segments[c + 1] - from;
-      own.push_back(pages<T>(size * size + kLanes, true));
-      std::fill_n(own.back().get() + size * size, kLanes, T(0));
-      K_->gram(rows_.sub(from, from + size), own.back().get(), size, team, stop);
+      own.push_back(pages<T>(size * size, true));
+      K_->gram(rows_.sub(from, from + size), own.back().get(), size, team, std::ref(watch));
     }
-    if (!halted) shared_.own = std::move(own);
+    if (!watch.halted()) shared_.own = std::move(own);
   }
 }
 
-// Rows of a column whose values are all computed, as far as its largest pair of classes shows. Columns of more classes share
-// their values, which are needed by one or another.
+// Rows of a column whose values are held, and whether few of these will be needed, as far as its largest pair of classes
+// shows. Columns of more classes share their values, which are needed by one or another.
 template <class T>
 Index CodeValues<T>::whole_column(const CodeProblem& p) {
-  const Index l = K_->serial() ? -1 : p.largest_pair();
-  if (l < 0) return kWholeColumn;
-  const Index m = p.size(p.column(l)[0]) + p.size(p.column(l)[1]);
-  if (m <= kWholeFew || m > kWholeColumn) return kWholeColumn;
+  const Index l = K_->serial() || shared_.gram.values ? -1 : p.largest_pair();
+  const Index m = l < 0 ? 0 : p.size(p.column(l)[0]) + p.size(p.column(l)[1]);
+  shared_.few = false;
+  if (m <= kLookedAt) return kWholeColumn;
   shared_.K = K_.get(), shared_.rows = rows_;
   know_diagonal();
-  return Column<T>().support_share(p, shared_, l) < kFew ? kWholeFew : kWholeColumn;
+  const bool few = Column<T>().support_share(p, shared_, l) < kFew;
+  shared_.few = few && K_->packs();
+  return few && m <= kWholeColumn ? kWholeFew : kWholeColumn;
 }
 
 template <class T>
@@ -87,22 +102,16 @@ CodeSolution CodeValues<T>::solve(const CodeProblem& p, const Coefficients& star
   // Values that take too long are given up: columns can do without them, but not without time.
   Settings making = settings;
   making.time_limit *= kMaking;
-  Watch maker(making);
-  Solution state;
-  std::atomic<bool> halted{false};
-  const std::thread::id caller = std::this_thread::get_id();
-  const auto stop = [&] {  // only the thread that called may be asked
-    if (!halted && std::this_thread::get_id() == caller && maker.halted(state, 2, 0)) halted = true;
-    return halted.load();
-  };
-  const auto ended = [&] { return halted && (state.status != Status::time_limit || watch.late()); };
+  TeamWatch maker(making);
+  const auto ended = [&] { return maker.halted() && (maker.status() != Status::time_limit || watch.late()); };
   const Index whole = whole_column(p);
   if (!shared_.gram.values) {
     const double room = std::min(memory_, settings.time_limit * kMaking * kMade);
-    make(worth_holding(p, sizeof(T), room, team.size(), K_->serial(), whole), p, team, stop, halted);
+    const Hold what = worth_holding(p, sizeof(T), room, team.size(), K_->serial(), whole);
+    make(shared_.few ? Hold::nothing : what, p, team, maker);
   }
   if (!(ended() && start.empty())) know_diagonal();
-  if (ended()) return {std::vector<std::unique_ptr<ColumnSolution>>(p.columns()), state.status};
+  if (ended()) return {std::vector<std::unique_ptr<ColumnSolution>>(p.columns()), maker.status()};
   set_limits(p, settings, team.size(), whole);
   settings.time_limit = watch.left();
   return solve_columns<T>(p, shared_, start, settings, team);

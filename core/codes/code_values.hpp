@@ -1,13 +1,12 @@
 // Kernel values for columns of codes on one set of rows: what of them is made beforehand and held, within a budget of memory
 // and time, from one solve to the next.
 #pragma once
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/team_watch.hpp"
 #include "codes/code_solver.hpp"
 
 namespace polymargin {
@@ -27,8 +26,7 @@ class CodeValues {
 
  private:
   void hold(const T* values);
-  void make(Hold what, const CodeProblem& problem, Team& team, const std::function<bool()>& stop,
-            const std::atomic<bool>& halted);
+  void make(Hold what, const CodeProblem& problem, Team& team, TeamWatch& watch);
   Index whole_column(const CodeProblem& problem);
   void know_diagonal();
   void set_limits(const CodeProblem& problem, const Settings& settings, int threads, Index whole);

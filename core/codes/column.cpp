@@ -1,6 +1,8 @@
 #include "codes/column.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "simd/tile.hpp"
 
@@ -17,52 +19,26 @@ template <class T>
 void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
                       Span<const double> b) {
   p_ = &p, shared_ = &shared;
-  n_sample_ = 0, has_found_ = false, sharper_ = 1;
+  n_sample_ = 0, has_found_ = certified_ = false, sharper_ = 1;
   rows_.list(p, column, shared.diagonal);
   std::vector<double> start = rows_.start(at, b);
   if (shared.hurry > 0 && rows_.size() > 4 * kSample && at.size == 0) start_from_sample(start);
   if (shared.gram.values)
-    hold_all();
+    hold_in_place(adjacent(rows_.row), shared.gram, steps_.qp);  // parts are runs of adjacent classes
+  else if (shared.few)
+    hold_needed();
   else if (!shared.own.empty() && p.column(column).size == 2)
     hold_pair(column);
   else
     hold_own();
   DenseQp<T>& q = steps_.qp;
-  for (Index k = 0; k < rows_.size(); ++k) set_variable(k, k, start[k]);
+  for (Index k = 0; k < rows_.size(); ++k) rows_.put(k, k, start[k], q);
   q.add_change(std::vector<double>(rows_.size(), 0.0), q.gradient);
   steps_.room = shared.room;
   steps_.begin();
   if (n_sample_ == 0) return;
   rows_.certify(start, q.gradient, found_);
   has_found_ = true;
-}
-
-// Variable v of the column as variable k of the dense problem, with the gradient of b = 0.
-template <class T>
-void Column<T>::set_variable(Index k, Index v, double b) {
-  DenseQp<T>& q = steps_.qp;
-  q.low[k] = rows_.low(v), q.high[k] = rows_.high(v);
-  q.ridge[k] = rows_.ridge[v], q.diagonal[k] = rows_.diagonal[v];
-  q.z[k] = b, q.gradient[k] = -rows_.y[v];
-}
-
-// Parts are runs of adjacent classes.
-template <class T>
-void Column<T>::hold_all() {
-  const std::vector<Index>& row = rows_.row;
-  std::vector<Index> first, sizes;
-  for (std::size_t k = 0; k < row.size(); ++k) {
-    if (k > 0 && row[k] == row[k - 1] + 1) {
-      ++sizes.back();
-      continue;
-    }
-    first.push_back(row[k]);
-    sizes.push_back(1);
-  }
-  steps_.qp.reset(sizes, {0, static_cast<Index>(sizes.size())});
-  const Block<T>& G = shared_->gram;
-  for (Index i : first)
-    for (Index j : first) steps_.qp.blocks.push_back({G.values + i * G.ld + j, G.ld});
 }
 
 template <class T>
@@ -99,7 +75,7 @@ void Column<T>::hold_own() {
   T* square = room(static_cast<std::size_t>(m * m));
   std::vector<Index> data;
   for (Index i : rows_.row) data.push_back(shared_->rows[i]);
-  const Span<const Index> all{data.data(), m};
+  const Span<const Index> all = span(data);
   for (Index r = 0; r < m; r += kStrip) {  // from the diagonal on, and the rest by symmetry
     const Index h = std::min(kStrip, m - r), right = r + h;
     shared_->K->block(all.sub(r, right), all.sub(r, m), square + r * m + r, m);
@@ -107,6 +83,22 @@ void Column<T>::hold_own() {
   }
   steps_.qp.reset({m}, {0, 1});
   steps_.qp.blocks = {{square, m}};
+}
+
+// The kernel row of a variable is computed when a step needs it.
+template <class T>
+void Column<T>::hold_needed() {
+  const Index m = rows_.size();
+  T* next = room(static_cast<std::size_t>(m * m));  // of which only what is written to takes memory
+  std::vector<Index> data;
+  for (Index i : rows_.row) data.push_back(shared_->rows[i]);
+  columns_ = shared_->K->columns(std::move(data), std::numeric_limits<double>::infinity());
+  steps_.qp.reset({m}, {0, 1});
+  steps_.qp.made.assign(m, nullptr);
+  steps_.qp.make = [this, next, m](Index i) mutable {
+    shared_->K->block({columns_.list.data() + i, 1}, columns_, next, m, alone_);
+    return std::exchange(next, next + m);
+  };
 }
 
 // A few rows, evenly spaced, as a problem of their own, with at most so many steps.
@@ -117,17 +109,16 @@ std::vector<Index> Column<T>::solve_sample(Index steps) {
   for (Index k = 0; k < m; k += step) some.push_back(k);
   const Index s = static_cast<Index>(some.size());
   T* square = room(static_cast<std::size_t>(s * s));
-  steps_.qp.reset({s}, {0, 1});
-  steps_.qp.blocks = {{square, s}};
-  const Block<T>& G = shared_->gram;
-  std::vector<Index> data;
-  for (Index k = 0; k < s; ++k) {
-    set_variable(k, some[k], 0);
-    if (!G.values) data.push_back(shared_->rows[rows_.row[some[k]]]);
-    for (Index l = 0; G.values && l < s; ++l)
-      square[k * s + l] = G.values[rows_.row[some[k]] * G.ld + rows_.row[some[l]]];
+  std::vector<Index> row, data;
+  for (Index k : some) row.push_back(rows_.row[k]), data.push_back(shared_->rows[rows_.row[k]]);
+  if (shared_->gram.values) {
+    hold_copy(adjacent(row), shared_->gram, square, steps_.qp);
+  } else {
+    shared_->K->block(span(data), span(data), square, s);
+    steps_.qp.reset({s}, {0, 1});
+    steps_.qp.blocks = {{square, s}};
   }
-  if (!G.values) shared_->K->block({data.data(), s}, {data.data(), s}, square, s);
+  for (Index k = 0; k < s; ++k) rows_.put(some[k], k, 0, steps_.qp);
   steps_.begin();
   steps_.run(kSampleTol, kSampleTol, steps, [] { return true; });
   return some;
@@ -151,17 +142,18 @@ double Column<T>::support_share(const CodeProblem& p, const SharedValues<T>& sha
 
 template <class T>
 bool Column<T>::is_gap_above(double gap) {
-  ColumnSolution now;
   steps_.finish();
-  rows_.certify(steps_.qp.z, steps_.qp.gradient, now);
-  return relative_gap(now.primal, now.dual) > gap;
+  rows_.certify(steps_.qp.z, steps_.qp.gradient, now_);
+  return !(certified_ = !(relative_gap(now_.primal, now_.dual) > gap));
 }
 
 template <class T>
 ColumnSolution Column<T>::solution(double tol) {
-  ColumnSolution out;
-  steps_.finish();
-  rows_.certify(steps_.qp.z, steps_.qp.gradient, out);
+  if (!std::exchange(certified_, false)) {
+    steps_.finish();
+    rows_.certify(steps_.qp.z, steps_.qp.gradient, now_);
+  }
+  ColumnSolution out = std::move(now_);
   out.status = steps_.status() == Status::solved && !(out.violation <= tol) ? Status::stalled : steps_.status();
   if (has_found_ && out.status != Status::solved && found_.primal < out.primal) {
     // The model is the better one of the two, and so is the bound.

@@ -11,6 +11,8 @@
 
 namespace polymargin {
 
+constexpr double kFew = 0.2;  // share of support vectors among some rows below which most values are not needed
+
 // Kernel values that the columns share.
 template <class T>
 struct SharedValues {
@@ -20,6 +22,7 @@ struct SharedValues {
   std::vector<Pages<T>> own;           // between the rows of each class, or empty
   std::vector<double> diagonal;
   Index most_rows = 0;                                    // of a column whose values may all be computed
+  bool few = false;                                       // few of them are needed: they are computed when they are
   double room = std::numeric_limits<double>::infinity();  // bytes for the factor of a column's face
   Index hurry =
       0;  // a limit is near, and a column should soon have a useful solution: steps that may be spent on a sample
@@ -58,13 +61,12 @@ class Column {
   ColumnSolution solution(double tol);
 
  private:
-  void hold_all();
   void hold_pair(Index column);
   void hold_own();
+  void hold_needed();
   static constexpr double kSharpest = 2e-4;
   bool is_gap_above(double gap);
   T* room(std::size_t values);
-  void set_variable(Index k, Index v, double b);
   std::vector<Index> solve_sample(Index steps);
   void start_from_sample(std::vector<double>& b);  // where a limit is near
 
@@ -72,10 +74,14 @@ class Column {
   const SharedValues<T>* shared_ = nullptr;
   PairSteps<T> steps_;
   ColumnRows rows_;
+  typename KernelBlocks<T>::Columns columns_;
+  Team alone_{1};
   Pages<T> held_;  // values of this column alone, in memory that the next one uses again
   std::size_t held_room_ = 0;
-  Index n_sample_ = 0;  // steps on it
-  double sharper_ = 1;  // multiplies the goal
+  Index n_sample_ = 0;      // steps on it
+  double sharper_ = 1;      // multiplies the goal
+  ColumnSolution now_;      // what the point proves,
+  bool certified_ = false;  // if that is known
   bool has_found_ = false;
   ColumnSolution found_;  // what the sample gave
 };

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "dual/box_bias.hpp"
-#include "dual/dense_qp.hpp"
 
 namespace polymargin {
 
@@ -48,38 +47,38 @@ void ColumnRows::store(const std::vector<double>& b, ColumnSolution& out) const 
 
 // Without upper bounds the bias is the mean over the variables above zero, all of which are free.
 void ColumnRows::certify(const std::vector<double>& b, const std::vector<double>& g, ColumnSolution& out) const {
-  double least = kBlocked, most = -kBlocked;
   Level level;
   out.primal = out.dual = 0;
   for (Index k = 0; k < size(); ++k) {
-    const bool grow = b[k]<high(k), fall = b[k]> low(k);
-    level.see(grow, fall, g[k]);
-    if (grow) least = std::min(least, g[k]);
-    if (fall) most = std::max(most, g[k]);
+    level.see(b[k]<high(k), b[k]> low(k), g[k]);
     out.dual += 0.5 * b[k] * (y[k] - g[k]);
     out.primal += 0.5 * b[k] * (y[k] + g[k] - ridge[k] * b[k]);
   }
   const bool bounded = std::all_of(upper.begin(), upper.end(), [](double u) { return u < kBlocked; });
   out.bias = bounded ? box_bias(y, upper, g) : -level.value();
   for (Index k = 0; k < size(); ++k) out.primal += loss(k, y[k] * (ridge[k] * b[k] - g[k] - out.bias));  // 1 - y f
-  out.violation = std::max(most - least, 0.0);
+  out.violation = std::max(level.most - level.least, 0.0);
   // No comparison finds a violation among numbers that are not finite.
   if (!std::isfinite(out.primal - out.dual)) out.violation = std::numeric_limits<double>::infinity();
   store(b, out);
 }
 
-// ||w|| <= r = sum |b| sqrt(k(x, x)) and |f - bias| <= r sqrt(k(x, x)); the dual objective of 0 is a lower bound.
+// ||w|| <= r = sum |b| sqrt(k(x, x)).
 void ColumnRows::bound(const std::vector<double>& b, ColumnSolution& out) const {
-  auto length = [&](Index k) { return std::sqrt(std::max(diagonal[k], 0.0)); };
   double r = 0;
-  for (Index k = 0; k < size(); ++k) r += std::abs(b[k]) * length(k);
+  for (Index k = 0; k < size(); ++k) r += std::abs(b[k]) * norm(k);
+  bound(r, out);
+  store(b, out);
+}
+
+// |f - bias| <= r sqrt(k(x, x)); the dual objective of 0 is a lower bound.
+void ColumnRows::bound(double r, ColumnSolution& out) const {
   out.primal = 0.5 * r * r, out.dual = 0, out.violation = 2;
   for (Index k = 0; k < size(); ++k) {
-    const double off = r * length(k);
+    const double off = r * norm(k);
     out.primal += loss(k, 1 - y[k] * out.bias + off);
     out.violation = std::max(out.violation, 2 + 2 * off);
   }
-  store(b, out);
 }
 
 }  // namespace polymargin

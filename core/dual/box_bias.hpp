@@ -22,13 +22,12 @@ namespace polymargin {
 
 constexpr double kSameWeight = 1e-10;  // of all weight: less is rounding
 
-// `sum`: that of b, if these are some of the variables and the others stay as they are. Rows with upper = 0 take no
-// part; without any others the bias is 0, and with rows of one label the smallest that leaves no loss.
-inline double box_bias(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& g,
-                       double sum = 0) {
+// Rows with upper = 0 take no part; without any others the bias is 0, and with rows of one label the smallest that leaves no
+// loss.
+inline double box_bias(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& g) {
   using Point = std::pair<double, double>;  // t and u
   std::vector<Point> points;
-  double all = 0, wanted = -sum;
+  double all = 0, wanted = 0;
   for (std::size_t k = 0; k < y.size(); ++k) {
     if (upper[k] <= 0) continue;
     points.emplace_back(-g[k], upper[k]);

@@ -7,6 +7,7 @@
 // problem, a binary machine whose kernel values are held, the inner problems of a criterion.
 #pragma once
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -30,11 +31,15 @@ struct DenseQp : FaceProgram {
   std::vector<Index> groups;     // group g is the parts [groups[g], groups[g + 1]); empty: no sums
   std::vector<double> ridge, diagonal;  // Q_ii in `diagonal`
   std::vector<Index> first, part_of;    // first variable of each part; part of each variable
+  std::function<const T*(Index)>
+      make;  // if set, makes the values of a variable with all others, when they are first read:
+  mutable std::vector<const T*> made;  // then there are no blocks
 
   Index parts() const { return static_cast<Index>(sizes.size()); }
   Index n_groups() const override { return groups.empty() ? 0 : static_cast<Index>(groups.size()) - 1; }
   // The values of variable i with the variables of part q.
   const T* row(Index i, Index q) const {
+    if (make) return (made[i] ? made[i] : made[i] = make(i)) + first[q];
     if (blocks.size() == 1) return blocks[0].values + i * blocks[0].ld + first[q];
     const Block<T>& block = blocks[part_of[i] * parts() + q];
     return block.values + (i - first[part_of[i]]) * block.ld;
@@ -43,7 +48,7 @@ struct DenseQp : FaceProgram {
   // Variables in parts of these sizes and in these groups; all numbers are zero then, and there are no blocks.
   void reset(std::vector<Index> part_sizes, std::vector<Index> part_groups) {
     sizes = std::move(part_sizes), groups = std::move(part_groups);
-    blocks.clear(), first.clear(), part_of.clear(), group_of.clear();
+    blocks.clear(), first.clear(), part_of.clear(), group_of.clear(), make = nullptr;
     for (Index p = 0, g = 0; p < parts(); ++p) {
       while (!groups.empty() && p >= groups[g + 1]) ++g;
       first.push_back(static_cast<Index>(part_of.size()));
@@ -83,14 +88,17 @@ struct DenseQp : FaceProgram {
 // the mean gradient of the free variables, else the middle of the two, else the one that is finite.
 struct Level {
   double sum = 0, low = -kBlocked, high = kBlocked;
+  double least = kBlocked, most = -kBlocked;  // gradient of all that can grow, and of all that can fall
   Index n_free = 0;
   void see(bool can_grow, bool can_fall, double gradient) {
+    if (can_grow) least = std::min(least, gradient);
+    if (can_fall) most = std::max(most, gradient);
     if (can_grow && can_fall)
       sum += gradient, ++n_free;
     else if (can_grow)
-      high = gradient < high ? gradient : high;
+      high = std::min(high, gradient);
     else if (can_fall)
-      low = gradient > low ? gradient : low;
+      low = std::max(low, gradient);
   }
   double value() const {
     if (n_free > 0) return sum / static_cast<double>(n_free);

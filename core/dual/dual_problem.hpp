@@ -12,6 +12,10 @@ namespace polymargin {
 
 enum class Sum { none, total, per_class };
 
+// Up to this many rows, a solved problem is refined to rounding error.
+constexpr Index kPolished = 256;
+constexpr double kPolishedTol = 1e-12;
+
 struct DualProblem {
   Span<const Index> rows;      // the data row of each variable
   Span<const Index> segments;  // class c is the range [segments[c], segments[c + 1]) of the variables
@@ -20,6 +24,13 @@ struct DualProblem {
   Span<const double> lower;                 // l <= 0; empty: 0
   Sum sum = Sum::none;
   bool entropy = false;
+
+  std::vector<Index> labels() const {
+    std::vector<Index> out(rows.size);
+    for (Index c = 0; c + 1 < segments.size; ++c)
+      std::fill(out.begin() + segments[c], out.begin() + segments[c + 1], c);
+    return out;
+  }
 };
 
 }  // namespace polymargin

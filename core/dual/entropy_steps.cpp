@@ -155,7 +155,7 @@ Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::fu
     };
     if (qp.groups.empty()) {
       for (Index k = 0; k < qp.m; ++k) {
-        if (std::abs(h[k]) <= eps || !entropy_moves(qp.t[k], h[k])) continue;
+        if (std::abs(h[k]) <= eps || (h[k] < 0 ? qp.t[k] >= kFull : qp.t[k] <= -kFull)) continue;
         double key = h[k] * h[k] / (qp.diagonal[k] + (h[k] < 0 ? up[k] : down[k]));
         if (key > best) best = key, i = j = k;
       }

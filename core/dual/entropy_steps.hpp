@@ -10,7 +10,6 @@ namespace polymargin {
 
 // A logit beyond which u - a is rounding error of u. A variable there has nothing to move outward, whatever its gradient.
 constexpr double kFull = 35;
-inline bool entropy_moves(double t, double slope) { return slope < 0 ? t < kFull : t > -kFull; }
 
 template <class T>
 struct EntropyQp {

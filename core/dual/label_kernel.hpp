@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dual/dual_problem.hpp"
-#include "kernels/kernel_rows.hpp"
+#include "kernels/kernel_sums.hpp"
 #include "kernels/linear_scores.hpp"
 #include "simd/steps.hpp"
 
@@ -17,10 +17,7 @@ template <class T>
 class LabelKernel {
  public:
   LabelKernel(const DualProblem& problem, const KernelBlocks<T>& K, Team& team)
-      : p_(problem), K_(K), team_(team), label_(problem.rows.size) {
-    for (Index c = 0; c + 1 < p_.segments.size; ++c)
-      std::fill(label_.begin() + p_.segments[c], label_.begin() + p_.segments[c + 1], c);
-  }
+      : p_(problem), K_(K), team_(team), label_(problem.labels()) {}
 
   Index label(Index variable) const { return label_[variable]; }
   double operator()(Index i, Index j) const { return label_[i] == label_[j] ? p_.same : p_.other; }
@@ -40,37 +37,20 @@ class LabelKernel {
   void add_rows(const std::vector<const T*>& rows, Span<const Index> rows_of, const double* change,
                 Span<const Index> columns, double* sum) const {
     constexpr Index tile = 2048;
-    auto one = [&](Index task) {
-      Index begin = task * tile, end = std::min(begin + tile, columns.size);
+    const bool alone = rows_of.size * columns.size <= kSerial;
+    by_columns(columns.size, tile, alone, team_, [&](Index begin, Index end) {
       std::vector<const T*> shifted(rows.begin(), rows.begin() + rows_of.size);
       for (const T*& row : shifted) row += begin;
       add(shifted.data(), rows_of, change, columns.sub(begin, end), sum + begin);
-    };
-    Index n_tasks = (columns.size + tile - 1) / tile;
-    if (rows_of.size * columns.size > kSerial) return team_.run(n_tasks, one);
-    for (Index k = 0; k < n_tasks; ++k) one(k);
+    });
   }
 
-  // From rows that are computed on the way and not kept: a block stays in cache until it is summed.
+  // From rows that are computed on the way and not kept.
   void add_blocks(Span<const Index> rows_of, const double* change, Span<const Index> columns, double* sum) const {
-    constexpr Index wide = 1024, high = 128;
-    std::vector<Index> rows(rows_of.size), cols(columns.size);
-    for (Index r = 0; r < rows_of.size; ++r) rows[r] = p_.rows[rows_of[r]];
-    for (Index k = 0; k < columns.size; ++k) cols[k] = p_.rows[columns[k]];
-    auto one = [&](Index task) {
-      Index begin = task * wide, width = std::min(columns.size - begin, wide);
-      std::vector<T> block(static_cast<std::size_t>(high * width));
-      std::vector<const T*> pointers(high);
-      for (Index r = 0; r < rows_of.size; r += high) {
-        Index h = std::min(rows_of.size - r, high);
-        K_.block({rows.data() + r, h}, {cols.data() + begin, width}, block.data(), width);
-        for (Index k = 0; k < h; ++k) pointers[k] = block.data() + k * width;
-        add(pointers.data(), rows_of.sub(r, r + h), change + r, columns.sub(begin, begin + width), sum + begin);
-      }
-    };
-    Index n_tasks = (columns.size + wide - 1) / wide;
-    if (!K_.serial()) return team_.run(n_tasks, one);
-    for (Index k = 0; k < n_tasks; ++k) one(k);
+    by_blocks(K_, p_.rows, rows_of, columns, team_,
+              [&](const T* const* values, Index first, Index last, Index begin, Index end) {
+                add(values, rows_of.sub(first, last), change + first, columns.sub(begin, end), sum + begin);
+              });
   }
 
  private:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/kernel_rows.hpp"
+#include "kernels/row_store.hpp"
 #include "simd/steps.hpp"
 
 namespace polymargin {
@@ -14,27 +14,18 @@ constexpr double kMostJitter = 1e-2;
 constexpr Index kColumns = 2048;  // that are copied at a time
 }  // namespace
 
-bool DenseFactor::set(const std::vector<double>& A, Index n, double added) {
-  n_ = n, L_ = A;
-  const Steps<double>& pass = steps<double>();
-  for (Index i = 0; i < n; ++i) {
-    double* row = L_.data() + i * n;
-    for (Index j = 0; j < i; ++j) row[j] = (row[j] - pass.dot(row, L_.data() + j * n, j)) / L_[j * n + j];
-    const double pivot = row[i] + added - pass.dot(row, row, i);
-    if (!(pivot > 0)) return false;
-    row[i] = std::sqrt(pivot);
+template <class T>
+bool LandmarkModel<T>::set(Factor& factor, const std::vector<double>& A) const {
+  constexpr Index together = 32;
+  std::vector<double> rows;
+  factor.begin(0, jitter_, m_);
+  for (Index k = 0; k < m_; k += together) {
+    const Index count = std::min(together, m_ - k), ld = k + count;
+    rows.clear();
+    for (Index v = k; v < ld; ++v) rows.insert(rows.end(), A.begin() + v * m_, A.begin() + v * m_ + ld);
+    if (factor.append(rows.data(), count, ld, nullptr) < count) return false;
   }
-  U_.resize(L_.size());
-  for (Index i = 0; i < n; ++i)
-    for (Index j = 0; j <= i; ++j) U_[j * n + i] = L_[i * n + j];
   return true;
-}
-
-void DenseFactor::solve(double* x) const {
-  const Steps<double>& pass = steps<double>();
-  for (Index i = 0; i < n_; ++i) x[i] = (x[i] - pass.dot(L_.data() + i * n_, x, i)) / L_[i * n_ + i];
-  for (Index i = n_ - 1; i >= 0; --i)
-    x[i] = (x[i] - pass.dot(U_.data() + i * n_ + i + 1, x + i + 1, n_ - 1 - i)) / L_[i * n_ + i];
 }
 
 template <class T>
@@ -46,7 +37,7 @@ bool LandmarkModel<T>::begin(const std::vector<Index>& landmarks) {
     largest = std::max(largest, P_[l * m_ + l]);
   }
   for (jitter_ = kJitter * largest; jitter_ <= kMostJitter * largest; jitter_ *= 10)
-    if (start_.set(P_, m_, jitter_)) return true;
+    if (set(start_, P_)) return true;
   return false;
 }
 
@@ -54,8 +45,7 @@ bool LandmarkModel<T>::begin(const std::vector<Index>& landmarks) {
 template <class T>
 void LandmarkModel<T>::change(const std::vector<Index>& columns, const std::vector<double>& weights) {
   std::vector<double> part(static_cast<std::size_t>(m_ * m_));
-  std::vector<Index> all(m_);
-  for (Index l = 0; l < m_; ++l) all[l] = l;
+  const std::vector<Index> all = everything(m_);
   Kernel linear;
   linear.kind = KernelKind::linear;
   for (double sign : {1.0, -1.0}) {
@@ -71,7 +61,7 @@ void LandmarkModel<T>::change(const std::vector<Index>& columns, const std::vect
         for (Index k = 0; k < d; ++k) copy[l * d + k] = root[from + k] * row(l)[at[from + k]];
       Data data;
       data.n = m_, data.d = data.stride = d, data.x = copy.data(), data.wide = true;
-      KernelBlocks<double>(data, data, linear).gram({all.data(), m_}, part.data(), m_, team_);
+      KernelBlocks<double>(data, data, linear).gram(span(all), part.data(), m_, team_);
       steps<double>().axpy(sign, part.data(), H_.data(), m_ * m_);
     }
   }

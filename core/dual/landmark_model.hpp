@@ -10,20 +10,9 @@
 
 #include "base/pages.hpp"
 #include "base/team.hpp"
+#include "dual/factor.hpp"
 
 namespace polymargin {
-
-// A Cholesky factor, by rows.
-class DenseFactor {
- public:
-  // Whether A, of n rows, is positive definite.
-  bool set(const std::vector<double>& A, Index n, double added);
-  void solve(double* x) const;
-
- private:
-  Index n_ = 0;
-  std::vector<double> L_, U_;  // U = L': both triangles are read by rows
-};
 
 template <class T>
 class LandmarkModel {
@@ -31,7 +20,6 @@ class LandmarkModel {
   LandmarkModel(Index m, Index n, Team& team) : m_(m), n_(n), team_(team), B_(pages<T>(std::size_t(m * n), true)) {}
   static double bytes(Index m, Index n) { return double(m) * double(n) * sizeof(T); }
 
-  Index size() const { return m_; }
   T* row(Index l) { return B_.get() + l * n_; }
   // P, from the columns of B that are landmarks. Whether it is positive definite.
   bool begin(const std::vector<Index>& landmarks);
@@ -39,24 +27,27 @@ class LandmarkModel {
   void empty() { H_ = P_; }
   // Columns that come into S with these weights, or leave it where a weight is negative.
   void change(const std::vector<Index>& columns, const std::vector<double>& weights);
-  bool factorize() { return factor_.set(H_, m_, jitter_); }
+  bool factorize() { return set(factor_, H_); }
 
   // out = B x and out = B' c over the first n columns.
   void down(const double* x, Index n, double* out) const;
   void up(const double* c, Index n, double* out) const;
-  void solve_H(double* c) const { factor_.solve(c); }
-  void solve_P(double* c) const { start_.solve(c); }
+  void solve_H(double* c) const { factor_.forward(c), factor_.backward(c); }
+  void solve_P(double* c) const { start_.forward(c), start_.backward(c); }
 
   // The columns of B become those at these increasing positions.
   void keep(const std::vector<Index>& columns);
 
  private:
+  // Whether A + jitter I is positive definite; then this is its factor.
+  bool set(Factor& factor, const std::vector<double>& A) const;
+
   const Index m_, n_;
   Team& team_;
   Pages<T> B_;
   std::vector<double> P_, H_;
   double jitter_ = 0;
-  DenseFactor start_, factor_;
+  Factor start_, factor_;
 };
 
 extern template class LandmarkModel<float>;

@@ -14,25 +14,26 @@
 
 namespace polymargin {
 
-constexpr Index kLarge = 8192;   // a problem with more rows begins with some of them ...
-constexpr Index kHurried = 512;  // ... and where there is little time, so that there is soon a useful machine:
-constexpr double kAmple = 2e-7;  // seconds per multiply-add of all kernel values, some hundred times what these take
-constexpr Index kThinning = 3;   // rows that one of the smaller problem stands for
+constexpr Index kLarge = 8192;      // a problem with more rows begins with some of them ...
+constexpr Index kHurried = 512;     // ... and where there is little time, so that there is soon a useful machine:
+constexpr double kAmple = 2e-7;     // seconds per multiply-add of all kernel values, some hundred times what these take
+constexpr Index kThinning = 3;      // rows that one of the smaller problem stands for
+constexpr Index kMoment = 1 << 22;  // up to so many variables, a stop before the first step says what zero proves
 constexpr double kBold =
     0.5;  // share of the support vectors at their bounds above which the other rows are set to theirs
 constexpr double kBand = 60;        // times the root of n: rows so near the margin that their bound is open
 constexpr double kWorse = 1.5;      // times its objective: then the coarse machine is the better one
-constexpr double kCoarseTol = 0.3;  // the scores of some of the rows are not nearer to those of all
+constexpr double kCoarseTol = 0.3;  // of the smaller problem
 
 // The positions of every third row of each class, and how many rows each of them stands for.
 struct Thinned {
   std::vector<Index> at;
   std::vector<double> scale;
 
-  template <class Label>
-  Thinned(Index n, const Label& label) {
-    for (Index begin = 0, end = 0; begin < n; begin = end) {
-      while (end < n && label(end) == label(begin)) ++end;
+  // `label`: of all rows, which are sorted by it.
+  explicit Thinned(Span<const Index> label) {
+    for (Index begin = 0, end = 0; begin < label.size; begin = end) {
+      while (end < label.size && label[end] == label[begin]) ++end;
       const Index size = end - begin, take = (size + kThinning - 1) / kThinning;
       for (Index k = 0; k < take; ++k) {
         at.push_back(begin + k * size / take);
@@ -52,8 +53,6 @@ struct Thinned {
     return out;
   }
 };
-
-inline Span<const double> span(const std::vector<double>& v) { return {v.data(), static_cast<Index>(v.size())}; }
 
 // Where the engine begins: a feasible point and the rows to begin with, all of them if there are none.
 struct Start {
@@ -118,15 +117,23 @@ Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinne
 // A start that is not zero is near the solution already, or the only feasible point at hand.
 inline bool begins_small(Index n, double cost, const std::vector<double>& alpha, const Settings& settings) {
   const bool hurried = settings.time_limit < kAmple * double(n) * double(n) * cost;
-  return n > (hurried ? kHurried : kLarge) && std::all_of(alpha.begin(), alpha.end(), [](double a) { return a == 0; });
+  return n > (hurried ? kHurried : kLarge) && is_zero(alpha);
+}
+
+// The scores of some of the rows are not nearer to those of all: the smaller problem need not be solved further.
+inline Settings coarse(Settings settings) {
+  settings.keeps_rows = false;
+  settings.gap = std::numeric_limits<double>::infinity();
+  settings.tol = std::max(settings.tol, kCoarseTol);
+  return settings;
 }
 
 // There was time for only a part of the rows: its machine is the best estimate of the whole one, with bounds
-// beyond those of the whole.
-inline Solution scattered(const Thinned& thin, Solution out, Index n) {
-  const std::vector<double> found = std::move(out.alpha);
+// beyond those of the whole. `zero`: as many variables as all rows have.
+inline Solution scattered(const Thinned& thin, Solution out, Index n, std::vector<double> zero) {
+  const std::vector<double> found = std::exchange(out.alpha, std::move(zero));
   const std::size_t h = thin.at.size(), w = found.size() / h;
-  out.alpha.assign(n * w, 0.0), out.gradient.assign(n * w, 0.0);
+  out.gradient.assign(n * w, 0.0);
   for (std::size_t c = 0; c < w; ++c)
     for (std::size_t k = 0; k < h; ++k) out.alpha[c * n + thin.at[k]] = found[c * h + k];
   out.exact = false;
@@ -151,17 +158,15 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   if (!begins_small(n, K.cost(), alpha, settings)) return whole().run(std::move(alpha), {}, 0);
   const ThinProblem thin(problem);
   if (2 * static_cast<Index>(thin.at.size()) > n) return whole().run(std::move(alpha), {}, 0);  // many small classes
-  Settings coarse = settings;
-  coarse.time_limit = watch.left();
-  coarse.keeps_rows = false;
-  coarse.gap = std::numeric_limits<double>::infinity();
-  coarse.tol = std::max(settings.tol, kCoarseTol);
+  Settings rough = coarse(settings);
+  rough.time_limit = watch.left();
   std::unique_ptr<RowCache<T>> own;
-  Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), coarse, team);
+  Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), rough, team);
   own.reset();
-  const bool nothing = std::all_of(found.alpha.begin(), found.alpha.end(), [](double a) { return a == 0; });
+  const bool ended = found.status != Status::solved && found.status != Status::stalled;
+  const bool nothing = is_zero(found.alpha) && !(ended && n * policy.width() > kMoment);
   if (nothing) return whole().run(std::move(alpha), {}, found.n_iter);
-  if (found.status != Status::solved && found.status != Status::stalled) return scattered(thin, std::move(found), n);
+  if (ended) return scattered(thin, std::move(found), n, std::move(alpha));
   thin.scores(found);
   WorkingSets<Policy> engine = whole();
   Start start = start_from(engine, policy, thin, found, n);
@@ -171,7 +176,7 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   const bool done = out.status == Status::solved || out.status == Status::stalled;
   if (out.exact && (done || (out.dual >= 0 && out.primal <= kWorse * found.primal))) return out;
   found.status = out.status, found.n_iter = out.n_iter;
-  return scattered(thin, std::move(found), n);
+  return scattered(thin, std::move(found), n, std::move(alpha));
 }
 
 }  // namespace polymargin

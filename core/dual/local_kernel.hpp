@@ -39,12 +39,10 @@ class LocalKernel {
       for (Index b : missing) Q[b * ld + r] = row[at[b]];
     };
     constexpr Index few = 64;
-    if (q < 4 * few)
-      for (Index r = 0; r < q; ++r) fill(r);
-    else
-      team_.run((q + few - 1) / few, [&](Index task) {
-        for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) fill(r);
-      });
+    const auto some = [&](Index task) {
+      for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) fill(r);
+    };
+    team_.run((q + few - 1) / few, some, q < 4 * few);
     loaded_ = at;
   }
 

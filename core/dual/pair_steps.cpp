@@ -223,16 +223,6 @@ bool PairSteps<T>::box_step() {
   return true;
 }
 
-template <class T>
-std::vector<double> PairSteps<T>::multipliers() const {
-  std::vector<Level> level(qp.n_groups());
-  for (Index i = 0; i < qp.size() && !level.empty(); ++i)
-    level[qp.group_of[i]].see(qp.can_grow(i), qp.can_fall(i), qp.gradient[i]);
-  std::vector<double> out;
-  for (const Level& l : level) out.push_back(l.value());
-  return out;
-}
-
 template class PairSteps<float>;
 template class PairSteps<double>;
 

@@ -59,7 +59,6 @@ class PairSteps {
   void finish() {
     if (!exact_) refresh();
   }
-  std::vector<double> multipliers() const;  // of each group, after `finish`
   double violation() const { return worst_.high - worst_.low; }
   Index n_iter() const { return n_iter_; }
   Status status() const { return status_; }

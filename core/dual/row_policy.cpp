@@ -70,14 +70,9 @@ double RowPolicy<T>::measure(const double* F, const double* A, double* excess) {
     return worst;
   }
   for (Index g = 0; g < n_groups; ++g) {
-    double low = kBlocked, high = -kBlocked;
-    for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
-      const Index i = active[k];
-      const double s = gradient(i, F[k], A[k]);
-      if (can_grow(i, A[k])) low = std::min(low, s);
-      if (can_fall(i, A[k])) high = std::max(high, s);
-    }
-    multiplier_.push_back(level(g, F, A).value());
+    const Level seen = level(g, F, A);
+    const double low = seen.least, high = seen.most;
+    multiplier_.push_back(seen.value());
     const double side = kSides * (high - low);
     const double between = high > low ? std::clamp(multiplier_[g], low + side, high - side) : multiplier_[g];
     for (Index k = groups_[g]; k < groups_[g + 1]; ++k) {
@@ -131,10 +126,7 @@ void RowPolicy<T>::load(const std::vector<Index>& at, const double* F, const dou
   const Index q = static_cast<Index>(at.size());
   set_.resize(q);
   for (Index r = 0; r < q; ++r) set_[r] = (*active_)[at[r]];
-  for (Index r = 0; r < q && p_.same != p_.other; ++r)
-    for (Index c = 0; c < q; ++c) square_[r * q + c] *= T(M_(set_[r], set_[c]));
-  for (Index r = 0; r < q && p_.same == p_.other && p_.same != 1; ++r)
-    for (Index c = 0; c < q; ++c) square_[r * q + c] *= T(p_.same);
+  M_.multiply(span(set_), span(set_), square_.data(), q);
   sizes_.clear();
   for (Index r = 0; r < q; ++r) {
     if (r == 0 || (p_.sum != Sum::none && new_group(set_[r], set_[r - 1]))) sizes_.push_back(0);

@@ -25,7 +25,6 @@ class ShiftedInverse {
  public:
   Index stride() const;  // n, padded to whole vectors
   static double bytes(double n) { return 2 * n * n * sizeof(T); }
-  static double work(double n) { return n * n * n; }
 
   // Row i of K begins at K + i * ld. False where K + rho I is not positive in T, or stop() said so: asked block by block.
   bool set(const T* K, Index ld, Index n, double rho, Team& team, const std::function<bool()>& stop);

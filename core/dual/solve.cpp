@@ -12,7 +12,7 @@ namespace {
 
 struct ThinRows : Thinned {
   explicit ThinRows(const DualProblem& p)
-      : Thinned(p.rows.size, Labels(p)),
+      : Thinned(span(p.labels())),
         rows(of(p.rows)),
         linear(p.linear.begin(), p.linear.end()),
         upper(of(p.upper, false)),
@@ -34,16 +34,6 @@ struct ThinRows : Thinned {
   std::vector<Index> rows, segments;
   std::vector<double> linear, upper, lower, ridge;
   DualProblem problem;
-
- private:
-  struct Labels {
-    explicit Labels(const DualProblem& p) : label(p.rows.size) {
-      for (Index c = 0; c + 1 < p.segments.size; ++c)
-        std::fill(label.begin() + p.segments[c], label.begin() + p.segments[c + 1], c);
-    }
-    Index operator()(Index i) const { return label[i]; }
-    std::vector<Index> label;
-  };
 };
 
 constexpr Index kProbe = 2048;         // rows of a problem thinned for a look at it
@@ -56,12 +46,8 @@ bool has_many_support(const DualProblem& problem, const KernelBlocks<T>& K, cons
   const Index n = static_cast<Index>(thin.at.size());
   if (2 * n > problem.rows.size) return false;  // many small classes
   if (n > kProbe) return has_many_support(thin.problem, K, settings, team);
-  Settings coarse = settings;
-  coarse.keeps_rows = false;
-  coarse.gap = std::numeric_limits<double>::infinity();
-  coarse.tol = std::max(settings.tol, kCoarseTol);
   std::unique_ptr<RowCache<T>> own;
-  const Solution found = solve(thin.problem, K, own, std::vector<double>(n, 0.0), coarse, team);
+  const Solution found = solve(thin.problem, K, own, std::vector<double>(n, 0.0), coarse(settings), team);
   const auto rest = std::count(found.alpha.begin(), found.alpha.end(), 0.0);
   return double(n - rest) >= kManySupport * double(n);
 }

@@ -95,9 +95,7 @@ class WorkingSets {
  private:
   static constexpr Index kBlock = 768;  // largest working set of a large problem
   static constexpr Index kLeast = 96;   // and the smallest: where few rows of a set move, the next one is half as large
-  static constexpr Index kWhole = 1024;    // up to this size the working set is the whole problem
-  static constexpr Index kPolished = 256;  // up to this size, a solved problem is refined, but for a coarse one
-  static constexpr double kPolishedTol = 1e-12;
+  static constexpr Index kWhole = 1024;      // up to this size the working set is the whole problem
   static constexpr double kFirstTol = 0.3;   // of the first active set, where it was given: others will upset it
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
@@ -123,16 +121,12 @@ class WorkingSets {
       scores_.from_last();
       scores_.refresh(everything(n_), watch_);
     }
-    objective_ = policy_.objective(out_.alpha, out_.gradient);
+    objective_ = cold ? 0 : policy_.objective(out_.alpha, out_.gradient);
     watch_.reserve(2);
     if (n_ <= 2 * RowStore<T>::kSample || cold || scores_.lost)
       activate(everything(n_));
     else
       look_at_all(std::vector<char>(n_, 0), RowStore<T>::kSample);
-  }
-
-  static bool is_zero(const std::vector<double>& v) {
-    return std::all_of(v.begin(), v.end(), [](double a) { return a == 0; });
   }
 
   // --- the active set: rows in increasing order, with their own compact copies ---
@@ -147,6 +141,7 @@ class WorkingSets {
   void set_up() {
     policy_.set_up(active_.rows, active_.A.data());
     set_positions_.clear(), recent_.clear(), local_.forget();
+    measured_ = false;
   }
 
   // The active problem is solved: the exact scores of all others, and the next active set.
@@ -184,12 +179,15 @@ class WorkingSets {
 
   // --- optimality ---
 
+  // The largest violation of the active rows; looked at again only where something has changed.
   double measure() {
-    const double violation = policy_.measure(active_.F.data(), active_.A.data(), active_.excess.data());
+    if (measured_) return violation_;
+    measured_ = true;
+    violation_ = policy_.measure(active_.F.data(), active_.A.data(), active_.excess.data());
     for (Index k = 0; k < active_.m; ++k)
       active_.key[k] =
           active_.excess[k] > 0 ? active_.excess[k] * active_.excess[k] / policy_.curvature(active_.rows[k]) : 0;
-    return violation;
+    return violation_;
   }
 
   bool halted(double violation) { return watch_.halted(out_, violation, objective_); }
@@ -258,7 +256,7 @@ class WorkingSets {
 
   // The variables of the rows at the positions `at` become those of the policy's solution. Returns how many rows change.
   Index move(const std::vector<Index>& at) {
-    weighed_ = false;
+    weighed_ = measured_ = false;
     std::vector<Index> moved;
     Moves moves;
     for (Index r = 0; r < static_cast<Index>(at.size()); ++r) {
@@ -379,11 +377,11 @@ class WorkingSets {
   RowStore<T> rows_;
   const Settings& set_;
   const Index n_, w_;
-  const bool exact_;  // is refined to rounding error
+  const bool exact_;  // is refined to rounding error, but for a coarse problem
   Watch watch_;
-  double objective_ = 0, largest_ = 0;  // largest: |k(x, x)|
+  double objective_ = 0, violation_ = 0, largest_ = 0;  // violation: if it is measured; largest: |k(x, x)|
   int n_weighed_ = 0, n_stages_ = 0;
-  bool polished_ = false, weighed_ = false;
+  bool polished_ = false, weighed_ = false, measured_ = false;
   Solution out_;  // the kernel's part of the scores in `gradient`
   LateScores<Policy> scores_;
   LocalKernel<T> local_;

@@ -278,12 +278,16 @@ void KernelBlocks<T>::block(Span<const Index> rows, Span<const Index> cols, T* o
 }
 
 template <class T>
+bool KernelBlocks<T>::packs() const {
+  return kernel_.kind != KernelKind::precomputed && !serial() && !sparse() && A_.d <= kWhole;
+}
+
+template <class T>
 typename KernelBlocks<T>::Columns KernelBlocks<T>::columns(std::vector<Index> list, double bytes) const {
   Columns columns;
   columns.list = std::move(list);
   const Index n = static_cast<Index>(columns.list.size()), lanes = ops_.lanes, padded = (n + lanes - 1) / lanes * lanes;
-  const bool plain = kernel_.kind != KernelKind::precomputed && !serial() && !sparse() && A_.d <= kWhole;
-  if (!plain || static_cast<double>(padded) * (A_.d + 1) * sizeof(T) > bytes) return columns;
+  if (!packs() || static_cast<double>(padded) * (A_.d + 1) * sizeof(T) > bytes) return columns;
   columns.panels.resize(static_cast<std::size_t>(padded * A_.d));
   columns.norms.resize(padded);
   Scratch& s = scratch();
@@ -298,7 +302,7 @@ typename KernelBlocks<T>::Columns KernelBlocks<T>::columns(std::vector<Index> li
 
 template <class T>
 void KernelBlocks<T>::block(Span<const Index> rows, const Columns& cols, T* out, Index ld, Team& team) const {
-  const Span<const Index> all{cols.list.data(), static_cast<Index>(cols.list.size())};
+  const Span<const Index> all = span(cols.list);
   if (cols.panels.empty()) return block(rows, all, out, ld, team);
   evaluations_.fetch_add(static_cast<std::uint64_t>(rows.size * all.size), std::memory_order_relaxed);
   const Index step = width(), n_tasks = (all.size + step - 1) / step;
@@ -310,8 +314,7 @@ void KernelBlocks<T>::block(Span<const Index> rows, const Columns& cols, T* out,
     s.packed_norms = cols.norms.data() + c;
     dense_rows(rows, s, out + c, ld);
   };
-  if (!little(rows.size, all.size)) return team.run(n_tasks, one);
-  for (Index k = 0; k < n_tasks; ++k) one(k);
+  team.run(n_tasks, one, little(rows.size, all.size));
 }
 
 template <class T>
@@ -344,8 +347,7 @@ void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team,
       i = end;
     }
   };
-  if (!little(n, n / 2)) return team.run(strips * parts, one);
-  for (Index task = 0; task < strips * parts; ++task) one(task);
+  team.run(strips * parts, one, little(n, n / 2));
 }
 
 template <class T>

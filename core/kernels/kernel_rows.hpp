@@ -31,6 +31,7 @@ class KernelBlocks {
     std::vector<T> panels, norms;
   };
   Columns columns(std::vector<Index> list, double bytes) const;
+  bool packs() const;
   void block(Span<const Index> rows, const Columns& cols, T* out, Index ld, Team& team) const;
   // out[i * ld + j] = k(A[rows[i]], A[rows[j]]) + offset for A = B: half is computed, half is mirrored. `stop` is
   // polled by every thread before each of its tasks; once it is true the rest is skipped.

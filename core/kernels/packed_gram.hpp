@@ -28,8 +28,6 @@ class PackedGram {
   // At most `room` bytes are held.
   PackedGram(Values values, double room, Team& team) : values_(std::move(values)), room_(room), team_(team) {}
 
-  Index size() const { return n_; }
-
   // The first n rows and columns of the matrix. Whether it was done, else nothing has changed: `stop` is asked every few tiles.
   bool grow(Index n, const std::function<bool()>& stop) {
     constexpr Index few = 64;

@@ -87,7 +87,7 @@ class RowCache {
     std::vector<Index> wanted(n);
     for (Index r = 0; r < n; ++r) wanted[r] = columns_.list[missing_[r]];
     if (n == m_ && used_ == 0 && capacity_ == m_) {
-      K_.gram({columns_.list.data(), m_}, memory_.get(), m_, team_);
+      K_.gram(span(columns_.list), memory_.get(), m_, team_);
       for (Index r = 0; r < n; ++r) own(r, missing_[r]);
       used_ = n;
       return;

@@ -1,5 +1,6 @@
 // The kernel rows of a solver with an active set: rows over all columns, for exact gradients, and rows over the active columns.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -9,7 +10,9 @@
 
 namespace polymargin {
 
-inline Span<const Index> span(const std::vector<Index>& v) { return {v.data(), static_cast<Index>(v.size())}; }
+inline bool is_zero(const std::vector<double>& v) {
+  return std::all_of(v.begin(), v.end(), [](double a) { return a == 0; });
+}
 
 // 0, 1, ..., n - 1, and those of them that are not in an increasing list.
 inline std::vector<Index> everything(Index n) {

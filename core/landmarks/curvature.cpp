@@ -12,23 +12,11 @@ namespace {
 constexpr Index kTile =
     256;  // rows whose features are met a second time while they are near; a multiple of kRowsAtOnce
 
-// What is subtracted from, or gathered by, the scores of a row: a line per class in f, `ld` apart, becomes one number per row.
-template <class T>
-void reference(const CurvedRows<T>& p, Index at, Index n, const double* f, Index ld, double* ref) {
-  std::fill_n(ref, n, 0.0);
-  if (p.reference == Reference::own)
-    for (Index i = 0; i < n; ++i) ref[i] = f[p.label[at + i] * ld + i];
-  if (p.reference != Reference::mean) return;
-  for (Index c = 0; c < p.classes; ++c)
-    for (Index i = 0; i < n; ++i) ref[i] += f[c * ld + i];
-  for (Index i = 0; i < n; ++i) ref[i] /= static_cast<double>(p.classes);
-}
-
 // D = V'J V f of some rows, the first of which is `at`; sums[c] += sum_i D[c, i].
 template <class T>
 void bend(const CurvedRows<T>& p, Index at, Index n, double* f, Index ld, T* D, double* sums) {
   double ref[kTile], along[kTile] = {}, gathered[kTile] = {};
-  reference(p, at, n, f, ld, ref);
+  references(p.reference, p.classes, f, ld, n, [&](Index i) { return p.label[at + i]; }, ref);
   for (Index c = 0; c < p.classes; ++c)
     for (Index i = 0; i < n; ++i) f[c * ld + i] -= ref[i];
   for (Index c = 0; p.second && c < p.classes; ++c)
@@ -71,7 +59,7 @@ std::vector<double> curvature_product(const CurvedRows<T>& p, const double* d) {
       tile = {last.data(), padded, m, padded};
     }
     for (Index c = 0; c < classes; ++c) std::fill_n(f.data() + c * kTile, padded, d[c * (m + 1) + m]);
-    steps.scores(tile, U.data(), classes, f.data(), kTile);
+    tile_ops<T>().scores(tile, U.data(), classes, f.data(), kTile);
     bend(p, at, n, f.data(), kTile, D.data(), sums.data());
     for (Index c = 0; c < classes; ++c) std::fill(D.data() + c * kTile + n, D.data() + c * kTile + padded, T(0));
     steps.project(tile, D.data(), kTile, classes, G.data());

@@ -92,15 +92,9 @@ template <class T>
 LossSums LandmarkPass<T>::slopes(const T* tile, const double* b, double s, Bench& at) const {
   for (Index c = 0; c < p_.loss.classes; ++c)
     std::fill(at.f.begin() + c * kTile, at.f.begin() + c * kTile + at.padded, b[c]);
-  steps_.scores({tile, kTile, m_, at.padded}, U_.data(), p_.loss.classes, at.f.data(), kTile);
+  tile_ops<T>().scores({tile, kTile, m_, at.padded}, U_.data(), p_.loss.classes, at.f.data(), kTile);
   const TileRows rows{at.label.data(), at.strength.data(), at.padded, s};
   return steps_.slopes(p_.loss, rows, at.f.data(), kTile, at.D, at.g.data(), at.curvature.data());
-}
-
-template <class T>
-void LandmarkPass<T>::share(Index n, Team& team, const std::function<void(Index)>& task) const {
-  if (!blocks_.serial()) return team.run(n, task);
-  for (Index k = 0; k < n; ++k) task(k);
 }
 
 template <class T>
@@ -114,7 +108,7 @@ LandmarkSums LandmarkPass<T>::sums(Index from, Index to, const double* U, const 
   auto empty = [&] { return LandmarkSums{{}, std::vector<double>(classes * m_), std::vector<double>(classes)}; };
   auto add = [](LossSums& a, const LossSums& b) { a.loss += b.loss, a.smooth += b.smooth, a.linear += b.linear; };
   std::vector<LandmarkSums> parts(groups);
-  share(groups, team, [&](Index group) {
+  const auto add_group = [&](Index group) {
     LandmarkSums& out = parts[group] = empty();
     Bench at(classes, m_);
     for (Index k = tiles * group / groups; k < tiles * (group + 1) / groups; ++k) {
@@ -126,7 +120,8 @@ LandmarkSums LandmarkPass<T>::sums(Index from, Index to, const double* U, const 
       steps_.project({values, kTile, m_, at.padded}, at.D, kTile, classes, out.G.data());
     }
     out.g = at.g;
-  });
+  };
+  team.run(groups, add_group, blocks_.serial());
   LandmarkSums all = empty();
   for (const LandmarkSums& part : parts) {
     add(all.losses, part.losses);
@@ -143,7 +138,7 @@ void LandmarkPass<T>::some(Span<const Index> which, const double* U, const doubl
   std::vector<Index> columns(which.size);
   for (Index k = 0; k < which.size; ++k) columns[k] = p_.rows[which[k]];
   set_weights(U);
-  share((which.size + kTile - 1) / kTile, team, [&](Index task) {
+  const auto one = [&](Index task) {
     Bench at(classes, m_);
     const Index first = task * kTile, last = std::min(first + kTile, which.size);
     at.set_rows(last - first, [&](Index i) { return which[first + i]; }, p_);
@@ -153,7 +148,8 @@ void LandmarkPass<T>::some(Span<const Index> which, const double* U, const doubl
       for (Index c = 0; c < classes; ++c) a[k * classes + c] = at.f[c * kTile + k - first];
     for (Index l = 0; l < m_; ++l)
       std::copy(at.tile + l * kTile, at.tile + l * kTile + last - first, K + l * which.size + first);
-  });
+  };
+  team.run((which.size + kTile - 1) / kTile, one, blocks_.serial());
 }
 
 template class LandmarkPass<float>;

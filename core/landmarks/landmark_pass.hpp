@@ -59,7 +59,6 @@ class LandmarkPass {
   const T* tile(Index from, Index to, Bench& at);
   LossSums slopes(const T* tile, const double* b, double s, Bench& at) const;
   void set_weights(const double* U);
-  void share(Index n, Team& team, const std::function<void(Index)>& task) const;
 
   LandmarkProblem p_;
   KernelBlocks<T> blocks_;

@@ -82,7 +82,7 @@ class Search {
       bound = q_.D.inverse(q_.radius, a_, b);
     else if (full())
       bound = reach(found_.near.front(), b);
-    if (q_.others && b != a_) bound = std::max(bound, reach(found_.other, b));
+    if (b != a_) bound = std::max(bound, reach(found_.other, b));
     return bound < std::numeric_limits<T>::max() ? static_cast<T>(bound * (1 + 1e-6)) : std::numeric_limits<T>::max();
   }
 
@@ -91,7 +91,7 @@ class Search {
     if (j == i_ || (q_.group.size && q_.group[j] == q_.group[i_])) return false;
     squared = rounded(squared);
     const Candidate c{q_.D(squared, a_, b), squared, j};
-    const bool nearer = q_.others && b != a_ && c < found_.other;
+    const bool nearer = b != a_ && c < found_.other;
     if (nearer) found_.other = c;
     return add(c) || nearer;
   }
@@ -237,7 +237,6 @@ Neighbors neighbors(const NeighborQuery& q, Team& team, const std::function<void
       out.D.push_back(c.D);
     }
     out.indptr.push_back(static_cast<Index>(out.indices.size()));
-    if (!q.others) continue;
     out.other.push_back(found[p].other.row);
     out.other_D.push_back(found[p].other.D);
   }

@@ -31,7 +31,7 @@ struct Dissimilarity {
 };
 
 // Neighbors of each query, nearest first, as the rows of a CSR matrix; and of each query the nearest row of another class (-1:
-// there is none), if requested.
+// there is none).
 struct Neighbors {
   std::vector<Index> indptr, indices;
   std::vector<double> D;
@@ -48,7 +48,6 @@ struct NeighborQuery {
   Span<const Index> queries;  // rows whose neighbors are wanted
   Index k = 0;                // how many at most; 0: all within the radius
   double radius = 0;
-  bool others = false;  // whether the nearest row of another class is wanted as well
 };
 
 // A search in float32 ends with the dissimilarities of the pairs found in float64. tell(share done) is called from time to

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/watch.hpp"
+#include "dual/dual_problem.hpp"
 #include "kernels/row_store.hpp"
+#include "margins/margin_certificate.hpp"
 #include "margins/score_kernel.hpp"
 
 namespace polymargin {
@@ -14,8 +17,6 @@ namespace {
 
 using Method = KeslerProblem::Method;
 
-constexpr Index kPolished = 256;  // up to this size, a solved problem is refined to rounding error
-constexpr double kPolishedTol = 1e-12;
 constexpr double kHuge = 1e100;
 
 template <class T>
@@ -39,6 +40,7 @@ class KeslerSolver {
         key_(n_),
         positive_(n_, 0),
         touched_(T_, 0) {
+    out_.alpha.resize(n_ * T_), out_.gradient.resize(n_ * T_);
     K.diagonal(p_.rows, q_.data());
     for (Index i = 0; i < n_; ++i) {
       q_[i] = std::max(2 * q_[i] + p_.ridge[i], 1e-12);
@@ -133,10 +135,10 @@ class KeslerSolver {
     return F[c] - F[p_.label[j]] - p_.ridge[j] * a_[j * T_ + c];
   }
 
+  // Of a variable a <= u with the slope g.
+  static double violation(double g, double a, double u) { return g > 0 ? (a < u ? g : 0) : a > 0 ? -g : 0; }
   double key(Index j, Index c) const {
-    if (min_norm()) return lack(j, c);
-    const double g = 1 + lack(j, c), a = a_[j * T_ + c];
-    return g > 0 ? (a < p_.upper[j] ? g : 0) : a > 0 ? -g : 0;
+    return min_norm() ? lack(j, c) : violation(1 + lack(j, c), a_[j * T_ + c], p_.upper[j]);
   }
 
   void rank(Index j) {
@@ -276,50 +278,45 @@ class KeslerSolver {
   void certify() {
     if (min_norm()) measure();  // without the rounding errors of the steps
     const double scale = multiple();
-    double quadratic = 0, ridge = 0, linear = 0, loss = 0;
+    store(scale);
+    const Proof proof = polymargin::certify(p_, out_.alpha, out_.gradient);
+    out_.primal = proof.primal, out_.dual = proof.dual, gap_ = relative_gap(out_.primal, out_.dual);
     out_.violation = 0;
-    for (Index i = 0; i < n_; ++i) {
-      const double r = p_.ridge[i], own = F_[i * T_ + p_.label[i]];
+    for (Index i = 0; i < n_; ++i)
       for (Index c = 0; c < T_; ++c) {
-        if (c == p_.label[i]) continue;
-        const double v = scale * a(i, c), f = scale * (own - F_[i * T_ + c]), slack = std::max(1 - f, 0.0);
-        const double g = 1 - f - r * v;
-        quadratic += v * f, ridge += r * v * v, linear += v;
-        loss += r > 0 ? 0.5 * slack * slack / r : p_.upper[i] * slack;
-        out_.violation = std::max(out_.violation, g > 0 ? (v < p_.upper[i] ? g : 0) : v > 0 ? -g : 0);
+        const double g = 1 + scale * lack(i, c);
+        if (c != p_.label[i]) out_.violation = std::max(out_.violation, violation(g, scale * a(i, c), p_.upper[i]));
       }
-    }
-    out_.primal = 0.5 * quadratic + loss;
-    out_.dual = linear - 0.5 * (quadratic + ridge);
-    gap_ = (out_.primal - out_.dual) / std::max(std::abs(out_.primal), std::abs(out_.dual));
+  }
+
+  // The point times `scale`, and its scores.
+  void store(double scale) {
+    for (Index c = 0; c < T_; ++c)
+      for (Index i = 0; i < n_; ++i) {
+        out_.alpha[c * n_ + i] = -scale * a(i, c);
+        out_.gradient[c * n_ + i] = scale * F_[i * T_ + c];
+      }
   }
 
   // Scores from weights where rounding the values of a linear kernel shows.
   void weigh() {
-    double squares = 0;
-    for (Index c = 0; c < T_; ++c)
-      for (Index i = 0; i < n_; ++i) squares += a(i, c) * a(i, c), out_.alpha[c * n_ + i] = -a(i, c);
+    const double squares = std::inner_product(a_.begin(), a_.end(), a_.begin(), 0.0);
     const double error = rounding_error<T>(*std::max_element(q_.begin(), q_.end()), std::sqrt(squares));
     if (K_.kernel().kind != KernelKind::linear || error <= kSeen * set_.tol) return;
+    store(1);
     linear_part(p_, K_, out_.alpha, out_.gradient, team_);
     for (Index c = 0; c < T_; ++c)
       for (Index i = 0; i < n_; ++i) F_[i * T_ + c] = out_.gradient[c * n_ + i];
   }
 
   void finish(bool solved) {
-    out_.alpha.resize(n_ * T_), out_.gradient.resize(n_ * T_);
-    if (!lost_) weigh(), certify();
-    const double scale = lost_ ? 1 : multiple();
-    for (Index c = 0; c < T_; ++c)
-      for (Index i = 0; i < n_; ++i) {
-        out_.alpha[c * n_ + i] = -scale * a(i, c);
-        out_.gradient[c * n_ + i] = scale * F_[i * T_ + c];
-      }
     if (lost_) {
+      store(1);
       out_.violation = out_.primal = std::numeric_limits<double>::infinity();
       out_.dual = -out_.primal;
       return;
     }
+    weigh(), certify();
     solved = solved || (min_norm() ? gap_ : out_.violation) <= set_.tol;
     if (out_.status == Status::interrupted) return;
     if (solved)

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <random>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "base/watch.hpp"
 #include "margins/margin_problem.hpp"
 #include "simd/steps.hpp"
@@ -20,23 +22,6 @@ constexpr Index kAhead = 8;       // examples between the first word of one and 
 constexpr Index kPatience = 10;   // slow progress is progress: this many times as patient as a solver with working sets
 constexpr double kStage = 0.1;    // share of the violation at its start that is left at the end of a stage
 
-// Splitmix64: the same order of examples on every machine.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  Index below(Index n) {
-    state_ += 0x9e3779b97f4a7c15u;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    return static_cast<Index>((z >> 11) % static_cast<std::uint64_t>(n));
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 struct Row {
   const void *x, *at;
   Index size;
@@ -51,8 +36,7 @@ struct Bench {
 
 class LinearMarginSolver {
  public:
-  LinearMarginSolver(const LinearMargins& problem, double* D, double* workspace, std::uint64_t seed,
-                     const Settings& settings, Team& team)
+  LinearMarginSolver(const LinearMargins& problem, double* D, std::uint64_t seed, const Settings& settings, Team& team)
       : p_(problem),
         D_(D),
         set_(settings),
@@ -60,6 +44,7 @@ class LinearMarginSolver {
         n_(problem.rows.size),
         T_(problem.classes),
         P_(padded_classes(problem.classes)),
+        weights_(pages<double>(static_cast<std::size_t>(problem.X.d * P_ + 8), true)),
         watch_(settings),
         random_(seed),
         bench_(P_),
@@ -67,9 +52,8 @@ class LinearMarginSolver {
         targets_(T_ * P_, 0.0),
         square_(n_),
         violation_(n_) {
-    const auto address = reinterpret_cast<std::uintptr_t>(workspace);
-    W_ = workspace +
-         (64 - address % 64) % 64 / sizeof(double);  // one feature then lies in as few cache lines as possible
+    const auto address = reinterpret_cast<std::uintptr_t>(weights_.get());
+    W_ = weights_.get() + (64 - address % 64) % 64 / sizeof(double);  // a feature then lies in few cache lines
     std::fill(W_, W_ + p_.X.d * P_, 0.0);
     features_ = !p_.X.sparse() ? dense_row : p_.X.wide_index ? int64_row : int32_row;
     p_.X.wide ? take(weight_steps<double>()) : take(weight_steps<float>());
@@ -202,7 +186,7 @@ class LinearMarginSolver {
   // One exact step per active example, in random order; the largest violation met. Those held by more than `hold` leave.
   double sweep(double hold) {
     const Index m = static_cast<Index>(order_.size());
-    for (Index k = m - 1; k > 0; --k) std::swap(order_[k], order_[random_.below(k + 1)]);
+    for (Index k = m - 1; k > 0; --k) std::swap(order_[k], order_[random_() % (k + 1)]);
     double worst = 0;
     Index kept = 0;
     for (Index k = 0; k < m; ++k) {
@@ -261,9 +245,10 @@ class LinearMarginSolver {
   double *D_, *W_;
   const Settings& set_;
   Team& team_;
-  Index n_, T_, P_;
+  Index n_, T_, P_;  // P_: classes padded, so that one feature is a run of whole vectors
+  Pages<double> weights_;
   Watch watch_;
-  Random random_;
+  std::mt19937_64 random_;  // the same order of examples on every machine
   Bench bench_;
   Features features_;
   ScoresPass scores_;
@@ -281,11 +266,9 @@ class LinearMarginSolver {
 
 }  // namespace
 
-Index weights_size(const LinearMargins& problem) { return problem.X.d * padded_classes(problem.classes) + 8; }
-
-Solution solve(const LinearMargins& problem, double* D, double* workspace, double* w, double* b, std::uint64_t seed,
+Solution solve(const LinearMargins& problem, double* D, double* w, double* b, std::uint64_t seed,
                const Settings& settings, Team& team) {
-  return LinearMarginSolver(problem, D, workspace, seed, settings, team).run(w, b);
+  return LinearMarginSolver(problem, D, seed, settings, team).run(w, b);
 }
 
 }  // namespace polymargin

@@ -27,13 +27,9 @@ struct LinearMargins {
   Span<const double> target;        // t, row by row: margin of class y over class c at [y * classes + c]; empty: all 1
 };
 
-// Doubles of workspace that the weights need: classes are padded so that one feature is a run of whole vectors.
-Index weights_size(const LinearMargins& problem);
-
-// D, examples x classes, is the feasible starting point and becomes the solution. `workspace` has weights_size doubles; `w`
-// (classes x d) and `b` (classes) receive the model. Of the result, alpha and gradient stay empty; n_iter counts sweeps.
+// D, examples x classes, is the feasible starting point and becomes the solution. `w` (classes x d) and `b` (classes) receive the model. Of the result, alpha and gradient stay empty; n_iter counts sweeps.
 // The result depends on `seed`, not on the number of threads.
-Solution solve(const LinearMargins& problem, double* D, double* workspace, double* w, double* b, std::uint64_t seed,
+Solution solve(const LinearMargins& problem, double* D, double* w, double* b, std::uint64_t seed,
                const Settings& settings, Team& team);
 
 }  // namespace polymargin

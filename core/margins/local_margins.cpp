@@ -96,12 +96,6 @@ Pick LocalMargins<T>::choose(Index partner) {
                             partner, ld);
 }
 
-template <class T>
-double LocalMargins<T>::reference(const double* f, Index y) const {
-  if (p_.reference == Reference::own) return f[y];
-  return p_.reference == Reference::none ? 0 : std::accumulate(f, f + n_, 0.0) / double(n_);
-}
-
 // The exact step of example i at the scores f; b_i in, b_i out, and what it adds to the scores per kernel value in D_. Returns
 // how much b_i has changed.
 template <class T>
@@ -112,7 +106,7 @@ double LocalMargins<T>::example(Index i, const double* f, double* bi) {
     const double moved = steps<double>().row_step(f, wide_, y, k, ridge[i], u[i], p_.capped, bi, D_.data());
     if (moved >= 0) return moved;
   }
-  const double ref = reference(f, y), z = beta_ * std::accumulate(bi, bi + n_, 0.0);
+  const double ref = p_.ref(f, 1, y), z = beta_ * std::accumulate(bi, bi + n_, 0.0);
   for (Index c = 0; c < n_; ++c) h_[c] = p_.target(c, y) - (f[c] - ref) + k * (bi[c] + z), D_[c] = -bi[c];
   std::fill(D_.begin() + n_, D_.end(), 0.0);
   step_.solve(h_.data(), y, k, ridge[i], u[i], bi);

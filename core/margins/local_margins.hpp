@@ -35,7 +35,6 @@ class LocalMargins {
   double example(Index i, const double* f, double* b);
   void apply();
   void set(Index i);
-  double reference(const double* f, Index y) const;
 
   const MarginProblem& p_;
   const Index n_, wide_;  // classes, and the same padded to kLanes

@@ -22,10 +22,9 @@ inline Proof certify(const MarginProblem& p, const std::vector<double>& alpha, c
   std::vector<double> ref(tile), sum(tile), top(tile);
   for (Index begin = 0; begin < n; begin += tile) {
     const Index end = std::min(begin + tile, n);
-    for (auto* v : {&ref, &sum, &top}) std::fill(v->begin(), v->end(), 0.0);
-    for (Index c = 0; c < T && p.reference == Reference::mean; ++c)
-      for (Index i = begin; i < end; ++i) ref[i - begin] += F[c * n + i] / double(T);
-    for (Index i = begin; i < end && p.reference == Reference::own; ++i) ref[i - begin] = F[p.label[i] * n + i];
+    for (auto* v : {&sum, &top}) std::fill(v->begin(), v->end(), 0.0);
+    references(
+        p.reference, T, F.data() + begin, n, end - begin, [&](Index k) { return p.label[begin + k]; }, ref.data());
     for (Index c = 0; c < T; ++c)
       for (Index i = begin; i < end; ++i) {
         const Index y = p.label[i], k = i - begin;

@@ -9,6 +9,7 @@
 namespace polymargin {
 
 namespace {
+constexpr double kFlat = 1e-12;   // least curvature
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr Index kFace = 4096;     // rows of a face, which takes all if they are up to `kAll` or ...
 constexpr Index kAll = 512;
@@ -51,7 +52,7 @@ MarginPolicy<T>::MarginPolicy(const MarginProblem& problem, const KernelBlocks<T
       splitting_(problem, team),
       can_split_(MarginSplitting<T>::suits(problem)) {
   K_.diagonal(p_.rows, diagonal_.data());
-  for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], 1e-12);
+  for (Index i = 0; i < p_.rows.size; ++i) diagonal_[i] = std::max((1 + p_.beta()) * diagonal_[i] + p_.ridge[i], kFlat);
 }
 
 template <class T>
@@ -65,15 +66,12 @@ void MarginPolicy<T>::set_up(const std::vector<Index>& active, const double* A) 
   m_ = static_cast<Index>(active.size());
   for (auto* v : {&ref_, &low_, &ridge_, &label_, &up_, &down_}) v->resize(m_);
   at_cap_.assign(m_, 0);
-  std::vector<double> total(m_, 0.0);
-  for (Index c = 0; p_.capped && c < T_; ++c)
-    for (Index k = 0; k < m_; ++k) total[k] += std::abs(A[c * m_ + k]);
   for (Index k = 0; k < m_; ++k) {
     const Index i = active[k];
     low_[k] = -std::min(p_.upper[i], 1e30);
     ridge_[k] = p_.ridge[i];
     label_[k] = static_cast<double>(p_.label[i]);
-    at_cap_[k] = p_.capped && total[k] >= kAtCap * p_.upper[i];
+    if (p_.capped) moved(k, A);
   }
 }
 
@@ -94,7 +92,9 @@ double MarginPolicy<T>::measure(const double* F, const double* A, double* excess
   std::vector<double> worst(n_tasks, 0.0);
   auto one = [&](Index task) {
     const Index begin = task * tile, end = std::min(begin + tile, m_), n = end - begin;
-    set_reference(begin, end, F);
+    references(
+        p_.reference, T_, F + begin, m_, n, [&](Index k) { return p_.label[(*active_)[begin + k]]; },
+        ref_.data() + begin);
     pass.margins(F + begin, A + begin, m_, T_, ref_.data() + begin, ridge_.data() + begin, low_.data() + begin,
                  label_.data() + begin, n, up_.data() + begin, down_.data() + begin);
     for (Index k = begin; k < end; ++k) {
@@ -108,28 +108,8 @@ double MarginPolicy<T>::measure(const double* F, const double* A, double* excess
       worst[task] = std::max(worst[task], excess[k]);
     }
   };
-  if (m_ * T_ > 20000)
-    team_.run(n_tasks, one);
-  else
-    for (Index k = 0; k < n_tasks; ++k) one(k);
+  team_.run(n_tasks, one, m_ * T_ <= 20000);
   return *std::max_element(worst.begin(), worst.end());
-}
-
-template <class T>
-void MarginPolicy<T>::set_reference(Index begin, Index end, const double* F) {
-  std::fill(ref_.begin() + begin, ref_.begin() + end, 0.0);
-  if (p_.reference == Reference::own)
-    for (Index k = begin; k < end; ++k) ref_[k] = F[p_.label[(*active_)[k]] * m_ + k];
-  if (p_.reference != Reference::mean) return;
-  for (Index c = 0; c < T_; ++c)
-    for (Index k = begin; k < end; ++k) ref_[k] += F[c * m_ + k] / double(T_);
-}
-
-template <class T>
-double MarginPolicy<T>::reference(Index k, const double* F, Index m) const {
-  double sum = 0;
-  for (Index c = 0; p_.reference == Reference::mean && c < T_; ++c) sum += F[c * m + k] / double(T_);
-  return p_.reference == Reference::own ? F[p_.label[(*active_)[k]] * m + k] : sum;
 }
 
 template <class T>
@@ -139,7 +119,7 @@ double MarginPolicy<T>::objective(const std::vector<double>& b, const std::vecto
 
 template <class T>
 double MarginPolicy<T>::slope(Index k, const double* F, const double* A, const double* old, bool before) const {
-  const double ref = reference(k, F, m_);
+  const double ref = p_.ref(F + k, m_, p_.label[(*active_)[k]]);
   double sum = 0;
   for (Index c = 0; c < T_; ++c) {
     const double b = A[c * m_ + k], change = b - old[c];
@@ -268,7 +248,9 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   const double work = splits_ ? 0 : factors;
   few_come_ = coming <= std::min(most, n / kMostCome);
   const bool quick = !independent_ && (all || few_come_) && settings_.tol < kRough;
-  if (n < 2 || work > std::max(kFaceShare * work_, quick ? kQuick : 0)) {
+  // Where no row has a length, each variable is settled by its own step, and a face would divide by zero.
+  const bool flat = *std::max_element(diagonal_.begin(), diagonal_.end()) <= kFlat;
+  if (n < 2 || flat || work > std::max(kFaceShare * work_, quick ? kQuick : 0)) {
     if (p_.reference == Reference::own)  // llw on segment takes 1.7 times as long with it
       spare_ = static_cast<Index>(std::clamp((work / kFaceShare - work_) / step, 0.0, double(kSpare * m_)));
     return {};
@@ -357,9 +339,8 @@ double MarginPolicy<T>::reduce(Index i, double scale, double* b) const {
 template <class T>
 double MarginPolicy<T>::respond(Index i, const std::vector<double>&, const double* f, double* b) const {
   const Index y = p_.label[i];
-  double ref = p_.reference == Reference::own ? f[y] : 0, first = 0, second = 0;
-  double near = std::numeric_limits<double>::infinity();
-  for (Index c = 0; p_.reference == Reference::mean && c < T_; ++c) ref += f[c] / double(T_);
+  double first = 0, second = 0, near = std::numeric_limits<double>::infinity();
+  const double ref = p_.ref(f, 1, y);
   Index worst = -1;
   for (Index c = 0; c < T_; ++c) {
     b[c] = 0;

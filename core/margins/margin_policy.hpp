@@ -68,8 +68,6 @@ class MarginPolicy {
   bool separate() const { return p_.reference == Reference::none && !p_.capped; }  // classes do not see each other
   Index split(double eps, std::vector<double>& b, const std::function<bool()>& stop);
   bool face(double eps, double work, const std::function<bool()>& stop);
-  double reference(Index k, const double* F, Index m) const;
-  void set_reference(Index begin, Index end, const double* F);
   ScoreChange change(const Moves& moves) const {
     ScoreChange change(T_);
     for (std::size_t r = 0; r < moves.row.size(); ++r)

@@ -30,6 +30,7 @@ struct MarginProblem {
   double beta() const {
     return reference == Reference::own ? 1 : reference == Reference::mean ? -1 / static_cast<double>(classes) : 0;
   }
+  double ref(const double* f, Index ld, Index y) const { return reference_score(reference, classes, f, ld, y); }
   double target(Index c, Index y) const { return c == y ? own_target : -1; }
 };
 

@@ -21,7 +21,7 @@ void MarginQp<T>::load(const std::vector<Index>& example, std::vector<const T*> 
   tie_of.resize(size), axis_.resize(size), along_.assign(size, -1.0), base.resize(m_), label_.resize(m_);
   for (Index r = 0; r < m_; ++r) {
     const Index i = example_[r], y = label_[r] = p_.label[i];
-    const double u = p_.upper[i], ref = reference(F.data(), r);
+    const double u = p_.upper[i], ref = p_.ref(F.data() + r, m_, y);
     double total = 0;
     for (Index c = 0; c < T_; ++c) {
       const Index at = c * m_ + r;
@@ -65,14 +65,6 @@ double MarginQp<T>::b(Index r, Index c) const {
 }
 
 template <class T>
-double MarginQp<T>::reference(const double* F, Index r) const {
-  if (p_.reference == Reference::own) return F[label_[r] * m_ + r];
-  double sum = 0;
-  for (Index c = 0; p_.reference == Reference::mean && c < T_; ++c) sum += F[c * m_ + r] / double(T_);
-  return sum;
-}
-
-template <class T>
 double MarginQp<T>::values(Index i, const std::vector<Index>& list, double* out) const {
   const Index r = tie_of[i], slacks = T_ * m_;
   const double ridge = p_.ridge[example_[r]], has_base = base[r] < slacks;  // that counts as well
@@ -106,7 +98,7 @@ void MarginQp<T>::add_change(const std::vector<double>& old, std::vector<double>
   std::vector<double> F(static_cast<std::size_t>(m_ * T_), 0.0);
   M_.add_rows(rows, change, m_, F.data());
   for (Index r = 0; r < m_; ++r) {
-    const double ref = reference(F.data(), r), ridge = p_.ridge[example_[r]];
+    const double ref = p_.ref(F.data() + r, m_, label_[r]), ridge = p_.ridge[example_[r]];
     for (Index c = 0; c < T_; ++c) {
       const Index at = c * m_ + r;
       g[at] += sign(c, r) * (F[at] - ref) + ridge * (z[at] - old[at]);

@@ -36,7 +36,6 @@ class MarginQp : public FaceProgram {
 
  private:
   double sign(Index c, Index r) const { return c == T_ ? 0 : c == label_[r] ? 1 : -1; }
-  double reference(const double* F, Index r) const;
 
   const MarginProblem& p_;
   const ScoreKernel<T>& M_;

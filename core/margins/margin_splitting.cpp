@@ -36,9 +36,8 @@ void MarginSplitting<T>::centered(const std::vector<double>& from) {
 template <class T>
 void MarginSplitting<T>::begin(const std::vector<double>& F, const std::vector<double>& b) {
   gradient_.resize(b.size()), x_.resize(b.size()), z_.resize(b.size()), r_.resize(b.size());
-  std::vector<double> ref(m_, 0.0);
-  for (Index c = 0; c < T_; ++c)
-    for (Index r = 0; r < m_; ++r) ref[r] += F[c * m_ + r] / double(T_);
+  std::vector<double> ref(m_);
+  references(p_.reference, T_, F.data(), m_, m_, [&](Index r) { return label_[r]; }, ref.data());
   for (Index c = 0; c < T_; ++c)
     for (Index r = 0; r < m_; ++r) gradient_[c * m_ + r] = F[c * m_ + r] - ref[r] - p_.target(c, label_[r]);
   seen_ = b;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/kernel_rows.hpp"
+#include "kernels/kernel_sums.hpp"
 #include "kernels/linear_scores.hpp"
 #include "margins/margin_problem.hpp"
 #include "simd/steps.hpp"
@@ -39,36 +39,17 @@ class ScoreKernel {
   // From rows in memory, over n columns; class c of F begins at F + c * n.
   void add_rows(const std::vector<const T*>& rows, const ScoreChange& change, Index n, double* F) const {
     constexpr Index tile = 1024;
-    auto one = [&](Index task) {
-      const Index begin = task * tile, end = std::min(begin + tile, n);
-      sum(rows.data(), 0, static_cast<Index>(change.example.size()), change, begin, end, 0, F, n);
-    };
-    const Index n_tasks = (n + tile - 1) / tile;
-    if (static_cast<Index>(change.example.size()) * n > kSerial) return team_.run(n_tasks, one);
-    for (Index k = 0; k < n_tasks; ++k) one(k);
+    const Index m = static_cast<Index>(change.example.size());
+    by_columns(n, tile, m * n <= kSerial, team_,
+               [&](Index begin, Index end) { sum(rows.data(), 0, m, change, begin, end, 0, F, n); });
   }
 
   // From rows that are computed on the way and not kept. F has the stride of `columns`.
   void add_blocks(const ScoreChange& change, Span<const Index> columns, double* F) const {
-    constexpr Index wide = 1024, high = 128;
-    const Index n = static_cast<Index>(change.example.size());
-    std::vector<Index> rows(n), cols(columns.size);
-    for (Index r = 0; r < n; ++r) rows[r] = p_.rows[change.example[r]];
-    for (Index k = 0; k < columns.size; ++k) cols[k] = p_.rows[columns[k]];
-    auto one = [&](Index task) {
-      const Index begin = task * wide, width = std::min(columns.size - begin, wide);
-      std::vector<T> block(static_cast<std::size_t>(high * width));
-      std::vector<const T*> pointers(high);
-      for (Index r = 0; r < n; r += high) {
-        const Index h = std::min(n - r, high);
-        K_.block({rows.data() + r, h}, {cols.data() + begin, width}, block.data(), width);
-        for (Index k = 0; k < h; ++k) pointers[k] = block.data() + k * width;
-        sum(pointers.data(), r, r + h, change, begin, begin + width, begin, F, columns.size);
-      }
-    };
-    const Index n_tasks = (columns.size + wide - 1) / wide;
-    if (!K_.serial()) return team_.run(n_tasks, one);
-    for (Index k = 0; k < n_tasks; ++k) one(k);
+    by_blocks(K_, p_.rows, span(change.example), columns, team_,
+              [&](const T* const* values, Index first, Index last, Index begin, Index end) {
+                sum(values, first, last, change, begin, end, begin, F, columns.size);
+              });
   }
 
  private:
@@ -113,7 +94,7 @@ void linear_part(const MarginProblem& p, const KernelBlocks<T>& K, const std::ve
       if (p.reference == Reference::own && p.label[i] == c) B -= sum[i];
       if (B != 0) rows.push_back(p.rows[i]), coef.push_back(B);
     }
-    linear_scores(K, {rows.data(), static_cast<Index>(rows.size())}, coef.data(), p.rows, F.data() + c * n);
+    linear_scores(K, span(rows), coef.data(), p.rows, F.data() + c * n);
   });
 }
 

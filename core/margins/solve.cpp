@@ -9,7 +9,7 @@ namespace {
 
 struct ThinMargins : Thinned {
   explicit ThinMargins(const MarginProblem& p)
-      : Thinned(p.rows.size, [&](Index i) { return p.label[i]; }),
+      : Thinned(p.label),
         rows(of(p.rows)),
         label(of(p.label)),
         upper(of(p.upper, false)),

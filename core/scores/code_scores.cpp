@@ -1,13 +1,9 @@
 #include "scores/code_scores.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
-
-#include "kernels/kernel_rows.hpp"
-#include "simd/tile.hpp"
 
 namespace polymargin {
 
@@ -17,84 +13,52 @@ constexpr Index kMostLanes = 256;       // test rows of a block
 constexpr Index kBlockBytes = 3 << 20;  // kernel values of a block, about
 constexpr Index kDearBytes = 12 << 20;  // the same for long rows: each block reads all support vectors
 constexpr double kDear = 256;           // multiply-adds of such a value
-constexpr Index kTerms = 256;           // terms of a sum in T
 
 // The kernel values of all support vectors and some test rows, and sums of them.
 template <class T>
 class TestBlock {
  public:
-  TestBlock(const KernelBlocks<T>& K, const Kernel& kernel, const CodeModel& model, Index lanes)
-      : K_(K),
-        model_(model),
-        turned_(kernel.kind == KernelKind::precomputed || kernel.kind == KernelKind::callable),
-        lanes_(lanes),
-        values_(std::max<Index>(model.sv_rows.size, 1) * lanes),
-        square_(turned_ ? values_.size() : 0),
-        f_(lanes) {}
-
-  void fill(Index from, Index to) {
-    test_.resize(to - from);
-    std::iota(test_.begin(), test_.end(), from);
-    const Span<const Index> these{test_.data(), to - from};
-    const Index n = model_.sv_rows.size;
-    if (!turned_) return K_.block(model_.sv_rows, these, values_.data(), lanes_);
-    K_.block(these, model_.sv_rows, square_.data(), n);  // rows of Z come first
-    tile_ops<T>().transpose(square_.data(), n, to - from, n, values_.data(), lanes_);
-  }
+  TestBlock(const T* values, const CodeModel& model, Index lanes)
+      : values_(values), model_(model), lanes_(lanes), f_(lanes) {}
 
   // f of one column, for all lanes; valid until the next call.
   const double* column(Index l) {
     const Span<const Index> at = model_.coef.rows(l);
-    const Span<const double> b = model_.coef.values(l);
     std::fill(f_.begin(), f_.end(), model_.bias[l]);
-    for (Index e = 0; e < at.size; e += kTerms)
-      tile_ops<T>().gather_sum(values_.data(), lanes_, at.data + e, b.data + e, std::min(kTerms, at.size - e), lanes_,
-                               f_.data());
+    tile_ops<T>().gathered_scores({values_, lanes_, at.size, lanes_}, at.data, model_.coef.values(l).data, f_.data());
     return f_.data();
   }
 
  private:
-  const KernelBlocks<T>& K_;
+  const T* values_;
   const CodeModel& model_;
-  bool turned_;
   Index lanes_;
-  std::vector<T> values_, square_;
-  std::vector<Index> test_;
   std::vector<double> f_;
 };
 
-// task(block, from, to) for blocks of test rows, by all of the team. A callable needs one thread.
+// task(block, from, to) for blocks of test rows, by all of the team.
 template <class T, class Task>
-void over_blocks(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Team& team, Task task) {
-  const bool turned = kernel.kind == KernelKind::precomputed || kernel.kind == KernelKind::callable;
-  const KernelBlocks<T> K = turned ? KernelBlocks<T>(Z, SV, kernel) : KernelBlocks<T>(SV, Z, kernel);
+void over_blocks(const Data& Z, const CodeModel& model, Team& team, const Task& task) {
+  const ScoredRows<T> rows(Z, model);
   const Index width = tile_ops<T>().lanes, n = std::max<Index>(model.sv_rows.size, 1);
-  const Index bytes = K.cost() > kDear ? kDearBytes : kBlockBytes;
-  Index lanes = std::min({kMostLanes, bytes / static_cast<Index>(sizeof(T)) / n, K.width()});
+  const Index bytes = rows.kernel().cost() > kDear ? kDearBytes : kBlockBytes;
+  Index lanes = std::min({kMostLanes, bytes / static_cast<Index>(sizeof(T)) / n, rows.kernel().width()});
   lanes = std::min(lanes, (Z.n + team.size() - 1) / team.size());
   lanes = std::max<Index>((lanes + width - 1) / width, 1) * width;
-  const Index tasks = (Z.n + lanes - 1) / lanes;
-  std::atomic<Index> next{0};
-  auto worker = [&](Index) {
-    TestBlock<T> block(K, kernel, model, lanes);
-    for (Index k = next++; k < tasks; k = next++) {
-      const Index from = k * lanes, to = std::min(from + lanes, Z.n);
-      block.fill(from, to);
-      task(block, from, to);
-    }
-  };
   const double work = double(Z.n) * (double(n) * double(Z.d + 16) + double(model.coef.at.size));
-  if (kernel.kind != KernelKind::callable && work >= 500000)
-    return team.run(std::min<Index>(team.size(), tasks), worker);
-  worker(0);
+  rows.share(lanes, n * lanes, work, team, [&](T* values, Index from, Index to) {
+    rows.values(0, model.sv_rows.size, from, to, values, lanes);
+    TestBlock<T> block(values, model, lanes);
+    task(block, from, to);
+  });
 }
 
 }  // namespace
 
 template <class T>
-void code_scores(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, double* out, Team& team) {
+void code_scores(const Data& Z, const CodeModel& model, double* out, Team& team) {
   const Index L = model.columns();
-  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
+  over_blocks<T>(Z, model, team, [&](TestBlock<T>& block, Index from, Index to) {
     for (Index l = 0; l < L; ++l) {
       const double* f = block.column(l);
       for (Index i = from; i < to; ++i) out[i * L + l] = f[i - from];
@@ -103,9 +67,8 @@ void code_scores(const Data& Z, const Data& SV, const Kernel& kernel, const Code
 }
 
 template <class T>
-void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes,
-                double doubt, double* out, Team& team) {
-  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
+void pair_votes(const Data& Z, const CodeModel& model, Index classes, double doubt, double* out, Team& team) {
+  over_blocks<T>(Z, model, team, [&](TestBlock<T>& block, Index from, Index to) {
     const Index m = to - from;
     std::vector<double> votes(classes * m, 0), sums(classes * m, 0), least(m, std::numeric_limits<double>::infinity());
     for (Index a = 0, l = 0; a < classes; ++a)
@@ -130,9 +93,8 @@ void pair_votes(const Data& Z, const Data& SV, const Kernel& kernel, const CodeM
 }
 
 template <class T>
-void dag_winners(const Data& Z, const Data& SV, const Kernel& kernel, const CodeModel& model, Index classes, Index* out,
-                 Team& team) {
-  over_blocks<T>(Z, SV, kernel, model, team, [&](TestBlock<T>& block, Index from, Index to) {
+void dag_winners(const Data& Z, const CodeModel& model, Index classes, Index* out, Team& team) {
+  over_blocks<T>(Z, model, team, [&](TestBlock<T>& block, Index from, Index to) {
     const Index m = to - from;
     // The rows that are at the same pair go on together. Pairs are met in the order of their distance b - a.
     std::vector<std::vector<Index>> at(classes), next(classes);  // by a; b = a + distance
@@ -152,11 +114,10 @@ void dag_winners(const Data& Z, const Data& SV, const Kernel& kernel, const Code
   });
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                                \
-  template void code_scores<T>(const Data&, const Data&, const Kernel&, const CodeModel&, double*, Team&);       \
-  template void pair_votes<T>(const Data&, const Data&, const Kernel&, const CodeModel&, Index, double, double*, \
-                              Team&);                                                                            \
-  template void dag_winners<T>(const Data&, const Data&, const Kernel&, const CodeModel&, Index, Index*, Team&);
+#define POLYMARGIN_INSTANTIATE(T)                                                            \
+  template void code_scores<T>(const Data&, const CodeModel&, double*, Team&);               \
+  template void pair_votes<T>(const Data&, const CodeModel&, Index, double, double*, Team&); \
+  template void dag_winners<T>(const Data&, const CodeModel&, Index, Index*, Team&);
 POLYMARGIN_INSTANTIATE(float)
 POLYMARGIN_INSTANTIATE(double)
 #undef POLYMARGIN_INSTANTIATE

@@ -1,19 +1,14 @@
-// The vector passes over a tile of kernel values K, landmarks x rows, of landmark_pass.hpp: one table of functions per instruction
-// set and type of K. Rows are adjacent: K[l, i] is values[l * stride + i]; f, a and D have a line of `ld` numbers per class.
+// The vector passes over a tile of kernel values K, landmarks x rows, of landmark_pass.hpp, besides its scores (tile.hpp): one
+// table of functions per instruction set and type of K. f, a and D have a line of `ld` numbers per class.
 //
 // `n` rows are a multiple of kRowsAtOnce: those that fill up have strength 0.
 #pragma once
 #include "base/margin_loss.hpp"
+#include "simd/tile.hpp"
 
 namespace polymargin {
 
 constexpr Index kRowsAtOnce = 16;
-
-template <class T>
-struct KernelTile {
-  const T* values;
-  Index stride, m, n;  // m landmarks, n rows
-};
 
 // Rows of a tile: classes, as numbers that vectors compare, and C weight. `s` makes their losses smooth.
 struct TileRows {
@@ -29,8 +24,6 @@ struct LossSums {
 
 template <class T>
 struct LandmarkSteps {
-  // f[c, i] += sum_l U[c, l] K[l, i], sums of some terms in T.
-  void (*scores)(const KernelTile<T>& K, const T* U, Index classes, double* f, Index ld);
   // f becomes a, with the sign of its margin: a_c for the own class and -a_c for others; D is V'a, and g[c] += sum_i D[c, i].
   LossSums (*slopes)(const MarginLoss& loss, const TileRows& rows, double* f, Index ld, T* D, double* g,
                      float* curvature);

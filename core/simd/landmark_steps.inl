@@ -8,24 +8,11 @@ namespace {
 
 // Sums side by side: at least as many as hide the latency of an addition, and more where there are registers for them, since a
 // value that is loaded once serves several of them.
-constexpr int kSums = 8, kProjected = VECTOR_BYTES == 64 ? 16 : VECTOR_BYTES == 32 ? 12 : 8;
+constexpr int kProjected = VECTOR_BYTES == 64 ? 16 : VECTOR_BYTES == 32 ? 12 : 8;
 constexpr int kClassesAtOnce = 4;    // that meet a vector of K while it is in a register
-constexpr Index kTermsOfScore = 32;  // terms of a sum in T
 constexpr double kUnasked = -1e300;  // short of a margin that a machine does not ask for
 constexpr double kTiny = 1.18e-38;   // about the smallest normal float
 typedef V<double> Doubles;
-
-// The sum of all lanes, half by half.
-template <int H, class T, int... I>
-INLINE V<T> folded(V<T> x, Numbers<I...>) {
-  return x + __builtin_shufflevector(x, x, (I ^ H)...);
-}
-template <class T, int H = W<T> / 2>
-INLINE T lane_sum(V<T> x) {
-  x = folded<H, T>(x, typename Count<W<T>>::type());
-  if constexpr (H > 1) return lane_sum<T, H / 2>(x);
-  return x[0];
-}
 
 // W<double> doubles as T. Those too small to be normal numbers of T become 0: processors take a hundred times as long to
 // multiply by the others, and probabilities far from a kink are mostly such numbers.
@@ -36,49 +23,6 @@ INLINE void store_narrowed(T* p, Doubles x) {
   else
     store_pack<W<double>>(
         p, __builtin_convertvector(((x < kTiny) & (x > -kTiny)) ? Doubles{} : x, typename Pack<T, W<double>>::V));
-}
-
-// ---- scores ----
-
-// Of the N vectors of rows from `at` on.
-template <int C, int N, class T>
-INLINE void score_columns(const KernelTile<T>& K, Index at, const T* U, double* f, Index ld) {
-  for (Index l0 = 0; l0 < K.m; l0 += kTermsOfScore) {
-    const Index l1 = l0 + kTermsOfScore < K.m ? l0 + kTermsOfScore : K.m;
-    V<T> sum[C][N] = {};
-    for (Index l = l0; l < l1; ++l) {
-      V<T> x[N];
-      UNROLL for (int v = 0; v < N; ++v) x[v] = load(K.values + l * K.stride + at + v * W<T>);
-      UNROLL for (int c = 0; c < C; ++c) {
-        const V<T> u = all<T>(U[c * K.m + l]);
-        UNROLL for (int v = 0; v < N; ++v) sum[c][v] = multiply_add(u, x[v], sum[c][v]);
-      }
-    }
-    UNROLL for (int c = 0; c < C; ++c) {
-      T flat[N * W<T>];
-      UNROLL for (int v = 0; v < N; ++v) store<T>(flat + v * W<T>, sum[c][v]);
-      double* line = f + c * ld + at;
-      for (int l = 0; l < N * W<T>; l += W<double>)
-        store<double>(line + l, load(line + l) + widened<W<double>>(flat + l));
-    }
-  }
-}
-
-template <int C, class T>
-void score_classes(const KernelTile<T>& K, const T* U, double* f, Index ld) {
-  constexpr int N = kSums / C;
-  Index i = 0;
-  for (; i + N * W<T> <= K.n; i += N * W<T>) score_columns<C, N, T>(K, i, U, f, ld);
-  for (; i < K.n; i += W<T>) score_columns<C, 1, T>(K, i, U, f, ld);
-}
-
-template <class T>
-void scores(const KernelTile<T>& K, const T* U, Index classes, double* f, Index ld) {
-  Index c = 0;
-  for (; c + kClassesAtOnce <= classes; c += kClassesAtOnce)
-    score_classes<kClassesAtOnce, T>(K, U + c * K.m, f + c * ld, ld);
-  for (; c + 2 <= classes; c += 2) score_classes<2, T>(K, U + c * K.m, f + c * ld, ld);
-  if (c < classes) score_classes<1, T>(K, U + c * K.m, f + c * ld, ld);
 }
 
 // ---- sums over rows ----
@@ -160,6 +104,36 @@ INLINE Slacks slacks(const MarginLoss& p, Doubles y, Doubles ref, double* f, Ind
   return out;
 }
 
+// What follows takes as many rows as a vector of T has lanes: kHalves vectors of doubles. Powers of e, and what they are divided
+// by, are numbers of T, as the scores are that they come from.
+template <class T>
+constexpr int kHalves = W<T> / W<double>;
+template <class T, int... I>
+INLINE V<T> side_by_side(typename Pack<T, W<double>>::V low, typename Pack<T, W<double>>::V high, Numbers<I...>) {
+  return __builtin_shufflevector(low, high, I...);
+}
+template <class T>
+INLINE V<T> joined(const Doubles (&x)[kHalves<T>]) {
+  if constexpr (kHalves<T> == 1) {
+    return x[0];
+  } else {
+    typedef typename Pack<T, W<double>>::V Half;
+    return side_by_side<T>(__builtin_convertvector(x[0], Half), __builtin_convertvector(x[1], Half),
+                           typename Count<W<T>>::type());
+  }
+}
+template <class T>
+INLINE void split(V<T> x, Doubles (&out)[kHalves<T>]) {
+  T flat[W<T>];
+  store<T>(flat, x);
+  UNROLL for (int h = 0; h < kHalves<T>; ++h) out[h] = widened<W<double>>(flat + h * W<double>);
+}
+// e^x for x <= 0, and 0 where its share among hundreds of classes might not be a normal number.
+template <class T>
+INLINE V<T> power(V<T> x) {
+  return x > T(-81) ? exp_negative<T>(x) : V<T>{};
+}
+
 // |a| in the place of q, the smooth loss and its curvature: of squares, which need no smoothing ...
 INLINE void squared(const MarginLoss& p, Doubles u, double* f, Index ld, LossLanes& out) {
   for (Index c = 0; c < p.classes; ++c) {
@@ -171,33 +145,55 @@ INLINE void squared(const MarginLoss& p, Doubles u, double* f, Index ld, LossLan
   out.smooth = out.loss;
 }
 
-// ... of the largest slack or 0: softmax ...
-INLINE void largest(const MarginLoss& p, Doubles u, Doubles most, double s, double* f, Index ld, LossLanes& out) {
+// ... of the largest slack or 0: softmax. D is where powers of e wait ...
+template <class T>
+INLINE void largest(const MarginLoss& p, const double* u, const Doubles (&most)[kHalves<T>], double s, double* f,
+                    Index ld, T* D, LossLanes (&out)[kHalves<T>]) {
+  constexpr int H = kHalves<T>, L = W<double>;
   const double scale = 1 / s;
-  Doubles total = exp_negative<double>(-most * scale), squares = {};
+  Doubles x[H];
+  UNROLL for (int h = 0; h < H; ++h) x[h] = -most[h] * scale;
+  V<T> total = power<T>(joined<T>(x)), squares = {};
   for (Index c = 0; c < p.classes; ++c) {
-    const Doubles e = exp_negative<double>((load(f + c * ld) - most) * scale);
-    store<double>(f + c * ld, e);
+    UNROLL for (int h = 0; h < H; ++h) x[h] = (load(f + c * ld + h * L) - most[h]) * scale;
+    const V<T> e = power<T>(joined<T>(x));
+    store<T>(D + c * ld, e);
     total += e;
   }
+  const V<T> part = T(1) / total;
   for (Index c = 0; c < p.classes; ++c) {
-    const Doubles share = load(f + c * ld) / total;
-    squares += share * (1.0 - share);
-    store<double>(f + c * ld, u * share);
+    const V<T> share = load(D + c * ld) * part;
+    squares += share * (T(1) - share);
+    split<T>(share, x);
+    UNROLL for (int h = 0; h < H; ++h) store<double>(f + c * ld + h * L, load(u + h * L) * x[h]);
   }
-  out.smooth = u * (most + s * log_above_1(vmax<double>(total, all<double>(1))));
-  out.curvature = u * scale * squares;
+  Doubles sums[H], curvature[H];
+  split<T>(total, sums);
+  split<T>(squares, curvature);
+  UNROLL for (int h = 0; h < H; ++h) {
+    out[h].smooth = load(u + h * L) * (most[h] + s * log_above_1(vmax<double>(sums[h], all<double>(1))));
+    out[h].curvature = load(u + h * L) * scale * curvature[h];
+  }
 }
 
 // ... of every slack or 0.
-INLINE void each(const MarginLoss& p, Doubles u, double s, double* f, Index ld, LossLanes& out) {
+template <class T>
+INLINE void each(const MarginLoss& p, const double* u, double s, double* f, Index ld, LossLanes (&out)[kHalves<T>]) {
+  constexpr int H = kHalves<T>, L = W<double>;
   const double scale = 1 / s;
   for (Index c = 0; c < p.classes; ++c) {
-    const Doubles q = load(f + c * ld), e = exp_negative<double>((q > 0.0 ? -q : q) * scale);
-    const Doubles share = (q > 0.0 ? all<double>(1) : e) / (1.0 + e);
-    out.smooth += u * (vmax<double>(q, Doubles{}) + s * log_above_1(1.0 + e));
-    out.curvature += u * scale * share * (1.0 - share);
-    store<double>(f + c * ld, u * share);
+    Doubles q[H], x[H], e[H];
+    UNROLL for (int h = 0; h < H; ++h) {
+      q[h] = load(f + c * ld + h * L);
+      x[h] = (q[h] > 0.0 ? -q[h] : q[h]) * scale;
+    }
+    split<T>(power<T>(joined<T>(x)), e);
+    UNROLL for (int h = 0; h < H; ++h) {
+      const Doubles share = (q[h] > 0.0 ? all<double>(1) : e[h]) / (1.0 + e[h]), w = load(u + h * L);
+      out[h].smooth += w * (vmax<double>(q[h], Doubles{}) + s * log_above_1(1.0 + e[h]));
+      out[h].curvature += w * scale * share * (1.0 - share);
+      store<double>(f + c * ld + h * L, w * share);
+    }
   }
 }
 
@@ -214,7 +210,7 @@ INLINE Doubles reference_of(const MarginLoss& p, const double* label, const doub
 
 // a gets its sign; D = V'a.
 template <class T>
-INLINE void signed_slopes(const MarginLoss& p, Doubles y, double* f, Index ld, T* D, double* g, LossLanes& out) {
+INLINE void signed_slopes(const MarginLoss& p, Doubles y, double* f, Index ld, T* D, LossLanes& out) {
   Doubles sum = {};
   for (Index c = 0; c < p.classes; ++c) {
     const auto own = y == static_cast<double>(c);
@@ -228,31 +224,41 @@ INLINE void signed_slopes(const MarginLoss& p, Doubles y, double* f, Index ld, T
   for (Index c = 0; c < p.classes; ++c) {
     const Doubles d = load(f + c * ld) - (y == static_cast<double>(c) ? shared : mean);
     store_narrowed<T>(D + c * ld, d);
-    g[c] += lane_sum<double>(d);
   }
 }
 
 template <class T>
 LossSums slopes(const MarginLoss& p, const TileRows& rows, double* f, Index ld, T* D, double* g, float* curvature) {
+  constexpr int H = kHalves<T>, L = W<double>;
   LossLanes all_rows;
-  for (Index i = 0; i < rows.n; i += W<double>) {
-    const Doubles y = load(rows.label + i), u = load(rows.strength + i);
-    const Slacks q = slacks(p, y, reference_of(p, rows.label + i, f + i, ld), f + i, ld);
-    LossLanes one;
-    one.loss = u * (p.capped ? q.most : q.sum);
-    if (p.square > 0)
-      squared(p, u, f + i, ld, one);
-    else if (p.capped)
-      largest(p, u, q.most, rows.s, f + i, ld, one);
-    else
-      each(p, u, rows.s, f + i, ld, one);
-    signed_slopes<T>(p, y, f + i, ld, D + i, g, one);
-    store_narrowed<float>(curvature + i, one.curvature);
-    all_rows.loss += one.loss, all_rows.smooth += one.smooth, all_rows.linear += one.linear;
+  for (Index i = 0; i < rows.n; i += W<T>) {
+    const double *y = rows.label + i, *u = rows.strength + i;
+    LossLanes some[H];
+    Doubles most[H];
+    UNROLL for (int h = 0; h < H; ++h) {
+      double* at = f + i + h * L;
+      const Slacks q = slacks(p, load(y + h * L), reference_of(p, y + h * L, at, ld), at, ld);
+      some[h].loss = load(u + h * L) * (p.capped ? q.most : q.sum);
+      most[h] = q.most;
+      if (p.square > 0) squared(p, load(u + h * L), at, ld, some[h]);
+    }
+    if (p.square == 0 && p.capped) largest<T>(p, u, most, rows.s, f + i, ld, D + i, some);
+    if (p.square == 0 && !p.capped) each<T>(p, u, rows.s, f + i, ld, some);
+    UNROLL for (int h = 0; h < H; ++h) {
+      signed_slopes<T>(p, load(y + h * L), f + i + h * L, ld, D + i + h * L, some[h]);
+      store_narrowed<float>(curvature + i + h * L, some[h].curvature);
+      all_rows.loss += some[h].loss, all_rows.smooth += some[h].smooth, all_rows.linear += some[h].linear;
+    }
+  }
+  for (Index c = 0; c < p.classes; ++c) {
+    Doubles sum = {};
+    for (Index i = 0; i < rows.n; i += L) sum += widened<L>(D + c * ld + i);
+    g[c] += lane_sum<double>(sum);
   }
   LossSums out;
-  for (int l = 0; l < W<double>; ++l)
-    out.loss += all_rows.loss[l], out.smooth += all_rows.smooth[l], out.linear += all_rows.linear[l];
+  out.loss = lane_sum<double>(all_rows.loss);
+  out.smooth = lane_sum<double>(all_rows.smooth);
+  out.linear = lane_sum<double>(all_rows.linear);
   return out;
 }
 
@@ -260,7 +266,7 @@ LossSums slopes(const MarginLoss& p, const TileRows& rows, double* f, Index ld, 
 
 template <class T>
 const LandmarkSteps<T>& landmark_steps() {
-  static constexpr LandmarkSteps<T> table = {scores<T>, slopes<T>, project<T>};
+  static constexpr LandmarkSteps<T> table = {slopes<T>, project<T>};
   return table;
 }
 template const LandmarkSteps<float>& landmark_steps();

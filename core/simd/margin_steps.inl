@@ -6,24 +6,26 @@
 namespace polymargin {
 namespace POLYMARGIN_ISA {
 
-// The best lane; the smaller index wins a tie, so that the choice does not depend on the vector width.
+// The best of candidates that come in vectors, with their numbers.
 template <class T>
-inline Pick best_lane(V<T> key, I<T> at) {
-  Pick pick;
-  pick.key = 0;
-  for (int l = 0; l < W<T>; ++l)
-    if (key[l] > pick.key || (key[l] == pick.key && key[l] > 0 && at[l] < pick.at)) {
-      pick.key = key[l];
-      pick.at = at[l];
-    }
-  return pick;
-}
-template <class T>
-inline T sum_of(V<T> v) {
-  T sum = v[0];
-  for (int l = 1; l < W<T>; ++l) sum += v[l];
-  return sum;
-}
+struct Best {
+  V<T> key = V<T>{};
+  I<T> at = I<T>{}, now = iota<T>();
+  INLINE void see(V<T> candidates) {
+    const auto better = candidates > key;
+    key = better ? candidates : key;
+    at = better ? now : at;
+    now += static_cast<typename Lanes<T>::Int>(W<T>);
+  }
+  // The smaller number wins a tie, so that the choice does not depend on the vector width.
+  Pick pick() const {
+    Pick pick;
+    for (int l = 0; l < W<T>; ++l)
+      if (key[l] > pick.key || (key[l] == pick.key && key[l] > 0 && at[l] < pick.at))
+        pick.key = key[l], pick.at = at[l];
+    return pick;
+  }
+};
 template <class T>
 inline T top_lane(V<T> v) {
   T m = v[0];
@@ -65,22 +67,18 @@ void margins(const T* F, const T* A, Index ld, Index classes, const T* ref, cons
 template <class T>
 Pick worst_example(const T* up, const T* down, const T* at_cap, const T* diagonal, const T* row, T c, T most,
                    Index skip, Index n) {
-  V<T> best = V<T>{}, worst = V<T>{};
-  I<T> at = I<T>{}, now = iota<T>();
-  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  V<T> worst = V<T>{};
+  Best<T> best;
   const I<T> left_out = I<T>{} + static_cast<typename Lanes<T>::Int>(skip);
-  for (Index k = 0; k < n; k += W<T>, now += step) {
+  for (Index k = 0; k < n; k += W<T>) {
     const V<T> u = load(up + k), d = load(down + k), q = load(row + k), h = load(diagonal + k);
     V<T> v = load(at_cap + k) > V<T>{} ? vmax<T>(u, V<T>{}) + d : vmax<T>(u, d);
     v = vmax<T>(v, V<T>{});
     worst = vmax<T>(worst, v);
-    V<T> key = v * v / (h - vmin<T>(c * q * q, most * h));
-    key = now != left_out ? key : V<T>{};
-    auto better = key > best;
-    best = better ? key : best;
-    at = better ? now : at;
+    const V<T> key = v * v / (h - vmin<T>(c * q * q, most * h));
+    best.see(best.now != left_out ? key : V<T>{});
   }
-  Pick pick = best_lane<T>(best, at);
+  Pick pick = best.pick();
   pick.violation = top_lane<T>(worst);
   return pick;
 }
@@ -99,7 +97,7 @@ T row_step(const T* f, Index n, Index y, T k, T ridge, T u, bool capped, T* b, T
   const T inverse = T(1) / (k + ridge > T(1e-12) ? k + ridge : T(1e-12)), pull = k * inverse, ref = f[y] - T(1);
   V<T> total = zero;
   for (Index c = 0; c < n; c += W<T>) total += load(b + c);
-  T z = sum_of<T>(total), last = -1;
+  T z = lane_sum<T>(total), last = -1;
   for (Index c = 0; c < n; c += W<T>) store(D + c, (ref - load(f + c) + k * (load(b + c) + z)) * inverse);
   D[y] = T(kBlocked);
   for (int step = 0; step < kSteps; ++step) {
@@ -109,7 +107,7 @@ T row_step(const T* f, Index n, Index y, T k, T ridge, T u, bool capped, T* b, T
       sum += vmax<T>(vmin<T>(x, zero), low);
       count += x < zero ? (x > low ? one : many) : zero;
     }
-    const T piece = sum_of<T>(count), miss = sum_of<T>(sum) - z;
+    const T piece = lane_sum<T>(count), miss = lane_sum<T>(sum) - z;
     if (piece == last || miss == T(0)) {
       if (capped && -z > u) return T(-1);
       V<T> size = zero, change = zero;
@@ -118,8 +116,8 @@ T row_step(const T* f, Index n, Index y, T k, T ridge, T u, bool capped, T* b, T
         store(b + c, x), store(D + c, d);
         change += d, size += vmax<T>(d, -d);
       }
-      D[y] -= sum_of<T>(change);
-      return sum_of<T>(size);
+      D[y] -= lane_sum<T>(change);
+      return lane_sum<T>(size);
     }
     last = piece;
     const T inside = piece > T(n) ? T(Index(piece) % (n + 1)) : piece;

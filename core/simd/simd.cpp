@@ -1,7 +1,12 @@
 #include "simd/simd.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 
@@ -17,21 +22,27 @@ namespace {
 enum Simd { kBase, kAvx2, kAvx512 };
 constexpr const char* kNames[] = {"base", "avx2", "avx512"};
 
-Simd best() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return kBase;
+bool has(unsigned word, std::initializer_list<int> bits) {
+  return std::all_of(bits.begin(), bits.end(), [word](int bit) { return word >> bit & 1; });
+}
+
+// Asked of the processor itself: __builtin_cpu_supports needs a library that is missing where Clang works with Microsoft's. The system
+// must keep the wide registers as well (XCR0); macOS says so of AVX-512 only after its first use, so AVX2 is chosen there.
+Simd best() {
+  unsigned a, b, c, d, kept, rest;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, {12, 27, 28})) return kBase;  // FMA, XGETBV, AVX
+  __asm__("xgetbv" : "=a"(kept), "=d"(rest) : "c"(0));
+  if (!has(kept, {1, 2}) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has(b, {5})) return kBase;  // AVX2
 #if defined(POLYMARGIN_WIDE)
   return kAvx512;
 #else
-  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-  return wide ? kAvx512 : kAvx2;
-#endif
-#else
-  return kBase;
+  return has(kept, {5, 6, 7}) && has(b, {16, 17, 30, 31}) ? kAvx512 : kAvx2;  // AVX512F, DQ, BW, VL
 #endif
 }
+#else
+Simd best() { return kBase; }
+#endif
 
 Simd chosen() {
   static const Simd level = [] {

@@ -10,21 +10,18 @@ namespace POLYMARGIN_ISA {
 
 template <class T>
 Pick box_first(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T* down, const T* inverse, Index n) {
-  V<T> best = V<T>{}, worst = V<T>{};
-  I<T> at = I<T>{}, now = iota<T>();
-  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  V<T> worst = V<T>{};
+  Best<T> best;
   Index k = 0;
-  for (; k + W<T> <= n; k += W<T>, now += step) {
+  for (; k + W<T> <= n; k += W<T>) {
     V<T> g = load(G + k) + di * load(Qi + k) + dj * load(Qj + k);
     store(G + k, g);
     V<T> v = vmax<T>(vmax<T>(-g - load(up + k), g - load(down + k)), V<T>{});
     worst = vmax<T>(worst, v);
     V<T> key = v * v * load(inverse + k);
-    auto better = key > best;
-    best = better ? key : best;
-    at = better ? now : at;
+    best.see(key);
   }
-  Pick pick = best_lane<T>(best, at);
+  Pick pick = best.pick();
   pick.violation = top_lane<T>(worst);
   for (; k < n; ++k) {
     const T g = G[k] += di * Qi[k] + dj * Qj[k], grow = -g - up[k], fall = g - down[k], v = grow > fall ? grow : fall;
@@ -36,21 +33,17 @@ Pick box_first(T* G, const T* Qi, const T* Qj, T di, T dj, const T* up, const T*
 
 template <class T>
 Pick box_second(const T* G, const T* Qi, T s, T c, const T* up, const T* down, const T* diagonal, Index n) {
-  V<T> best = V<T>{};
-  I<T> at = I<T>{}, now = iota<T>();
-  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  Best<T> best;
   const T tiny = T(1e-12);
   Index k = 0;
-  for (; k + W<T> <= n; k += W<T>, now += step) {
+  for (; k + W<T> <= n; k += W<T>) {
     V<T> q = load(Qi + k);
     V<T> h = load(G + k) + s * q;
     V<T> v = vmax<T>(vmax<T>(-h - load(up + k), h - load(down + k)), V<T>{});
     V<T> key = v * v / vmax<T>(load(diagonal + k) - c * q * q, all<T>(tiny));
-    auto better = key > best;
-    best = better ? key : best;
-    at = better ? now : at;
+    best.see(key);
   }
-  Pick pick = best_lane<T>(best, at);
+  Pick pick = best.pick();
   for (; k < n; ++k) {
     const T q = Qi[k], h = G[k] + s * q, grow = -h - up[k], fall = h - down[k], v = grow > fall ? grow : fall;
     const T left = diagonal[k] - c * q * q, key = v * v / (left > tiny ? left : tiny);
@@ -81,19 +74,15 @@ inline V<float> about_inverse(V<float> x) {
 template <class T>
 Pick pair_second(const T* G, const T* Ki, T gi, T dii, const T* down, const T* diagonal, Index n) {
   const T tiny = T(1e-12);
-  V<T> best = V<T>{};
-  I<T> at = I<T>{}, now = iota<T>();
-  const I<T> step = I<T>{} + static_cast<typename Lanes<T>::Int>(W<T>);
+  Best<T> best;
   Index k = 0;
-  for (; k + W<T> <= n; k += W<T>, now += step) {
+  for (; k + W<T> <= n; k += W<T>) {
     const V<T> diff = vmax<T>(load(G + k) - load(down + k) - gi, V<T>{});
     const V<T> quad = vmax<T>(dii + load(diagonal + k) - T(2) * load(Ki + k), all<T>(tiny));
     const V<T> key = diff * diff * about_inverse(quad);
-    auto better = key > best;
-    best = better ? key : best;
-    at = better ? now : at;
+    best.see(key);
   }
-  Pick pick = best_lane<T>(best, at);
+  Pick pick = best.pick();
   for (; k < n; ++k) {
     const T diff = G[k] - down[k] - gi, quad = dii + diagonal[k] - T(2) * Ki[k];
     const T key = diff * diff / (quad > tiny ? quad : tiny);
@@ -243,9 +232,7 @@ T dot(const T* x, const T* y, Index n) {
   V<T> a = V<T>{}, b = V<T>{};
   Index k = 0;
   for (; k + 2 * W<T> <= n; k += 2 * W<T>) a += load(x + k) * load(y + k), b += load(x + k + W<T>) * load(y + k + W<T>);
-  a += b;
-  T sum = T(0);
-  for (int l = 0; l < W<T>; ++l) sum += a[l];
+  T sum = lane_sum<T>(a + b);
   for (; k < n; ++k) sum += x[k] * y[k];
   return sum;
 }

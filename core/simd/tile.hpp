@@ -40,6 +40,13 @@ struct Few {
   Index n;
 };
 
+// Kernel values of m rows of one side and n of the other, K[l, i] at values[l * stride + i].
+template <class T>
+struct KernelTile {
+  const T* values;
+  Index stride, m, n;
+};
+
 template <class T>
 struct TileOps {
   int lanes;         // rows in a panel
@@ -70,10 +77,11 @@ struct TileOps {
                  const T* col_norms, T* out, Index ldo);
   // out[c, r] = tile[r, c]
   void (*transpose)(const T* tile, Index ldt, Index m, Index n, T* out, Index ldo);
-  // f[c] += sum_r alpha[r] tile[r, c], sums of some terms in T; n is a multiple of `lanes`.
-  void (*accumulate)(const T* tile, Index ldt, Index m, Index n, const T* alpha, double* f);
-  // The same for the rows at[0], at[1], ... of the tile.
-  void (*gather_sum)(const T* tile, Index ldt, const Index* at, const double* alpha, Index m, Index n, double* f);
+  // f[c, i] += sum_l U[c, l] K[l, i], sums of some terms in T; f has a line of `ld` numbers per class, and n is a whole number
+  // of vectors.
+  void (*scores)(const KernelTile<T>& K, const T* U, Index classes, double* f, Index ld);
+  // The same for one class and the lines at[0], at[1], ..., at[m - 1] of K.
+  void (*gathered_scores)(const KernelTile<T>& K, const Index* at, const double* u, double* f);
   // Where f[c] + b > best[c]: best and label become this class's.
   void (*improve)(const double* f, double b, Index n, Index label, double* best, Index* labels);
 };

@@ -15,6 +15,7 @@ constexpr int kPanels =
     4;  // that one row of few features meets at once: as many sums as hide the latency of an addition
 constexpr Index kNear = 48 << 10;  // bytes of panels that are passed over again and again
 constexpr int kTerms = 32;         // terms of a sum in T
+constexpr int kSums = 8;           // side by side: as many as hide the latency of an addition
 
 template <class T>
 INLINE V<T> absolute(V<T> x) {
@@ -266,39 +267,51 @@ void sparse_dots(Term t, const std::int32_t* slot, const T* value, Index n, cons
 
 // ---- sums over support vectors ----
 
-// f[c] += sum_r alpha[r] tile[at[r], c] for N vectors of columns; at may be null, for the rows 0, 1, ...
+// Those of C classes and N vectors of columns from `i` on. `at` may be null, for the lines 0, 1, ... of K.
 // Sums of kTerms terms in T: beyond that their rounding would outweigh that of the kernel values.
-template <int N, class T, class A>
-INLINE void sum_columns(const T* tile, Index ldt, const Index* at, const A* alpha, Index m, double* f) {
-  for (Index r0 = 0; r0 < m; r0 += kTerms) {
-    const Index r1 = r0 + kTerms < m ? r0 + kTerms : m;
-    V<T> sum[N] = {};
-    for (Index r = r0; r < r1; ++r) {
-      const V<T> a = all<T>(static_cast<T>(alpha[r]));
-      const T* x = tile + (at ? at[r] : r) * ldt;
-      UNROLL for (int v = 0; v < N; ++v) sum[v] = multiply_add(a, load(x + v * W<T>), sum[v]);
+template <int C, int N, class T, class A>
+INLINE void score_columns(const KernelTile<T>& K, const Index* at, Index i, const A* U, double* f, Index ld) {
+  for (Index l0 = 0; l0 < K.m; l0 += kTerms) {
+    const Index l1 = l0 + kTerms < K.m ? l0 + kTerms : K.m;
+    V<T> sum[C][N] = {};
+    for (Index l = l0; l < l1; ++l) {
+      const T* line = K.values + (at ? at[l] : l) * K.stride + i;
+      V<T> x[N];
+      UNROLL for (int v = 0; v < N; ++v) x[v] = load(line + v * W<T>);
+      UNROLL for (int c = 0; c < C; ++c) {
+        const V<T> u = all<T>(static_cast<T>(U[c * K.m + l]));
+        UNROLL for (int v = 0; v < N; ++v) sum[c][v] = multiply_add(u, x[v], sum[c][v]);
+      }
     }
-    T flat[N * W<T>];
-    UNROLL for (int v = 0; v < N; ++v) store<T>(flat + v * W<T>, sum[v]);
-    for (int l = 0; l < N * W<T>; l += W<double>) store<double>(f + l, load(f + l) + widened<W<double>>(flat + l));
+    UNROLL for (int c = 0; c < C; ++c) {
+      T flat[N * W<T>];
+      UNROLL for (int v = 0; v < N; ++v) store<T>(flat + v * W<T>, sum[c][v]);
+      double* line = f + c * ld + i;
+      for (int l = 0; l < N * W<T>; l += W<double>)
+        store<double>(line + l, load(line + l) + widened<W<double>>(flat + l));
+    }
   }
 }
 
-template <class T, class A>
-void sum_rows(const T* tile, Index ldt, const Index* at, const A* alpha, Index m, Index n, double* f) {
+template <int C, class T, class A>
+void score_classes(const KernelTile<T>& K, const Index* at, const A* U, double* f, Index ld) {
+  constexpr int N = kSums / C;
+  Index i = 0;
+  for (; i + N * W<T> <= K.n; i += N * W<T>) score_columns<C, N, T>(K, at, i, U, f, ld);
+  for (; i < K.n; i += W<T>) score_columns<C, 1, T>(K, at, i, U, f, ld);
+}
+
+template <class T>
+void scores(const KernelTile<T>& K, const T* U, Index classes, double* f, Index ld) {
   Index c = 0;
-  for (; c + 8 * W<T> <= n; c += 8 * W<T>) sum_columns<8, T, A>(tile + c, ldt, at, alpha, m, f + c);
-  for (; c < n; c += kLanes<T>) sum_columns<kPairs, T, A>(tile + c, ldt, at, alpha, m, f + c);
+  for (; c + 4 <= classes; c += 4) score_classes<4, T>(K, nullptr, U + c * K.m, f + c * ld, ld);
+  for (; c + 2 <= classes; c += 2) score_classes<2, T>(K, nullptr, U + c * K.m, f + c * ld, ld);
+  if (c < classes) score_classes<1, T>(K, nullptr, U + c * K.m, f + c * ld, ld);
 }
 
 template <class T>
-void accumulate(const T* tile, Index ldt, Index m, Index n, const T* alpha, double* f) {
-  sum_rows<T, T>(tile, ldt, nullptr, alpha, m, n, f);
-}
-
-template <class T>
-void gather_sum(const T* tile, Index ldt, const Index* at, const double* alpha, Index m, Index n, double* f) {
-  sum_rows<T, double>(tile, ldt, at, alpha, m, n, f);
+void gathered_scores(const KernelTile<T>& K, const Index* at, const double* u, double* f) {
+  score_classes<1, T>(K, at, u, f, 0);
 }
 
 void improve(const double* f, double b, Index n, Index label, double* best, Index* labels) {
@@ -314,14 +327,22 @@ void improve(const double* f, double b, Index n, Index label, double* best, Inde
 
 template <class T>
 const TileOps<T>& tile_ops() {
-  static constexpr TileOps<T> table = {kLanes<T>,      kSparseVectors * W<T>,
-                                       kRows,          convert<T>,
-                                       few<T>,         pack<T>,
-                                       norms<T>,       norm<T>,
-                                       dots<T>,        few_dots<T>,
-                                       sparse_dots<T>, finish<T>,
-                                       transpose<T>,   accumulate<T>,
-                                       gather_sum<T>,  improve};
+  static constexpr TileOps<T> table = {kLanes<T>,
+                                       kSparseVectors * W<T>,
+                                       kRows,
+                                       convert<T>,
+                                       few<T>,
+                                       pack<T>,
+                                       norms<T>,
+                                       norm<T>,
+                                       dots<T>,
+                                       few_dots<T>,
+                                       sparse_dots<T>,
+                                       finish<T>,
+                                       transpose<T>,
+                                       scores<T>,
+                                       gathered_scores<T>,
+                                       improve};
   return table;
 }
 template const TileOps<float>& tile_ops();

@@ -104,6 +104,18 @@ template <int... I>
 struct Count<0, I...> {
   using type = Numbers<I...>;
 };
+// The sum of all lanes, half by half.
+template <int H, class T, int... I>
+INLINE V<T> folded(V<T> x, Numbers<I...>) {
+  return x + __builtin_shufflevector(x, x, (I ^ H)...);
+}
+template <class T, int H = W<T> / 2>
+INLINE T lane_sum(V<T> x) {
+  x = folded<H, T>(x, typename Count<W<T>>::type());
+  if constexpr (H > 1) return lane_sum<T, H / 2>(x);
+  return x[0];
+}
+
 template <class T>
 INLINE I<T> iota() {
   I<T> v;

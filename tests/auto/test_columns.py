@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymargin import AutoSVC
-from polymargin.auto.tables import ColumnEncoder
+from polymargin.auto.tables import ColumnEncoder, planned
 
 
 @parametrize_with_checks([ColumnEncoder(), ColumnEncoder("common")])
@@ -82,6 +82,11 @@ def test_years_do_not_number_rows(rng):
 def test_values_in_few_rows_are_not_said_to_be_in_one(rng):
     found = plan_of(x=rng.normal(size=60), pairs=[f"w{k // 2}" for k in range(60)])[1]
     assert found["pairs"]["reason"] == "30 different values in 60 rows: most of them are in too few rows"
+
+
+def test_words_that_are_in_one_row_each_are_not_counted_in_rows():
+    table = planned(pd.DataFrame({"code": [f"c{k}" for k in range(60)]}), {"code": "category"})
+    assert table.plan[0].reason == "50 of 60 words; the others count as one"
 
 
 def test_words_by_frequency_and_words_inside_cells(rng):

@@ -27,6 +27,37 @@ def test_rare_and_uneven_classes():
 
 
 @pytest.mark.parametrize(
+    ("weights", "said"),
+    [(None, "try class_weight='balanced' (--balanced)."), ({"no": 2.0}, "try other weights"), ("balanced", "")],
+)
+def test_advice_is_not_what_was_done_already(weights, said):
+    classes, index = np.array(["no", "yes"]), np.repeat([0, 1], [95, 5])
+    uneven = on_classes(index, classes, weights)[0]
+    never = on_predictions(np.full(100, "no"), classes, index, np.array([95, 5]), weights)[0]
+    for line in (uneven, never):
+        assert said in line and ("try" in line) == bool(said) and line.endswith(".")
+
+
+def test_remarks_are_below_the_choices(rng):
+    y = np.repeat([0, 1, 2], [30, 30, 1])
+    said = AutoSVC(C=1.0, gamma=0.1).fit(rng.normal(size=(61, 2)) + y[:, None], y).explain_choices_
+    assert said[-1].startswith("Remark: ") and said[-2].startswith("Probabilities: ")
+
+
+@pytest.mark.parametrize(
+    ("rows", "limit", "why"),
+    [
+        ((4, 1), None, "that takes 10 rows of classes with at least two, and there are 4"),
+        ((40, 40), 1e-9, "there was no time left"),
+    ],
+)
+def test_why_probabilities_are_not_calibrated(rng, rows, limit, why):
+    y = np.repeat(np.arange(2), rows)
+    model = AutoSVC(C=1.0, gamma=0.1, time_limit=limit).fit(rng.normal(size=(len(y), 2)), y)
+    assert f"Probabilities: not calibrated, because {why}." in model.explain_choices_
+
+
+@pytest.mark.parametrize(
     ("columns", "said"),
     [
         (["size"], "the one column of numbers by its standard deviation"),
@@ -69,7 +100,7 @@ def test_groups_of_one_class(rng):
     patient, index = np.repeat(np.arange(40), 5), np.repeat(np.arange(40) % 2, 5)
     table = planned(pd.DataFrame({"patient": patient, "ward": rng.integers(0, 30, 200), "a": rng.normal(size=200)}))
     said = on_groups(table, index, np.arange(2))
-    assert len(said) == 1 and "rows with the same 'patient' have the same class in 40 groups" in said[0]
+    assert len(said) == 1 and "rows with the same 'patient' have the same class (40 groups of rows)" in said[0]
 
 
 def test_steps_of_a_search_do_not_warn(rng):
@@ -123,8 +154,9 @@ def test_hints_for_users_of_svc():
         with pytest.raises(TypeError, match='has no parameter cache_size: memory="512MB"'):
             estimator(cache_size=200)
         assert not hasattr(estimator(), "predict_proba")
-        with pytest.raises(AttributeError, match="has no predict_proba: use AutoSVC"):
-            estimator().predict_proba  # noqa: B018
+        for method in ("predict_proba", "predict_log_proba"):
+            with pytest.raises(AttributeError, match=f"has no {method}: use AutoSVC"):
+                getattr(estimator(), method)
     with pytest.raises(TypeError, match="predict_proba is always there"):
         AutoSVC(probability=True)
     with pytest.raises(ValueError, match="expected X to hold numbers, got words.*AutoSVC"):

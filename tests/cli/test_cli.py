@@ -75,6 +75,14 @@ def test_a_report_on_training_rows_says_so(folder):
     assert "too optimistic" not in run("report", "wine.pm", "test.csv", *words, cwd=folder).stderr
 
 
+def test_scores_on_training_rows_say_so(folder):
+    words = ("-t", "cultivar")
+    assert "The model was trained on these rows." in run("evaluate", "wine.pm", "train.csv", *words, cwd=folder).stderr
+    assert not run("evaluate", "wine.pm", "test.csv", *words, cwd=folder).stderr
+    facts = json.loads(run("evaluate", "wine.pm", "train.csv", *words, "--json", cwd=folder).stdout)
+    assert facts["seen"] == "The model was trained on these rows."
+
+
 def test_tune(folder):
     facts = json.loads(run("tune", "train.csv", "-t", "cultivar", "--json", cwd=folder).stdout)
     assert facts["cv_accuracy"] > 0.9

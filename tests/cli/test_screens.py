@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 from command_lines import run
 
+from polymargin import cli
+
 
 def test_wide_tables_and_long_names_leave_room(tmp_path, rng):
     """Of 60 columns of numbers the first five; a name as long as the screen is wide takes half of it."""
@@ -24,3 +26,17 @@ def test_fewer_dimensions_than_asked_are_said(tmp_path):
     table.to_csv(tmp_path / "line.csv", index=False)
     said = run("embed", "line.csv", "--as", "x=number", "--components", "30", cwd=tmp_path).stdout
     assert "dimensions instead of 30, because the distances have no more, written to embedding.csv" in said
+
+
+def test_choices_are_wrapped_at_blanks_on_a_screen_alone(tmp_path, monkeypatch, rng):
+    """A terminal would cut words in two; what goes to a file stays one line per choice."""
+    pd.DataFrame({"x": rng.normal(size=20), "y": ["a", "b"] * 10}).to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", "t.csv", "--C", "1", "--gamma", "0.1")
+    whole = [line for line in run(*words, cwd=tmp_path, width=50).stdout.splitlines() if line.startswith("•")]
+    monkeypatch.setattr(cli.terminal.out, "_force_terminal", True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = run(*words, cwd=tmp_path, width=50).stdout
+    lines = shown[shown.index("•") : shown.index("Trained")].splitlines()
+    assert max(map(len, whole)) > 50 >= max(map(len, lines)) and len(lines) > len(whole)
+    assert all(line.startswith(("• ", "  ")) for line in lines)
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(whole).split())

@@ -1,6 +1,8 @@
 """Kernel blocks, Gram matrices and scores of the core against three-line naive ones, by every path."""
 
 import os
+import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -279,6 +281,16 @@ def test_extreme_parameters(rng):
 
 
 # ---- instruction sets ----
+
+
+def test_the_best_instruction_set_is_chosen():
+    """Of those that Linux lists; the variables are those of .ci/matrix, which choose another one."""
+    info, others = Path("/proc/cpuinfo"), {"POLYMARGIN_SIMD", "POLYMARGIN_WIDE"}
+    if platform.machine() != "x86_64" or not info.exists() or os.environ.keys() & others:
+        pytest.skip("not known here")
+    has = set(re.search(r"^flags\s*:(.*)$", info.read_text(), re.MULTILINE)[1].split())
+    wide = {"avx512f", "avx512dq", "avx512vl", "avx512bw"} <= has
+    assert _core.simd() == ("base" if not {"avx2", "fma"} <= has else "avx512" if wide else "avx2")
 
 
 @pytest.mark.parametrize("simd", ["base", "avx2", "avx512"])

@@ -1,5 +1,6 @@
 """Core vectors on a Dask cluster of worker processes."""
 
+import asyncio
 import os
 import signal
 import threading
@@ -89,6 +90,81 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(client, data, tmp_path):
     model = Kill(**OPTIONS).fit(A, da.from_array(y, chunks=250))
     assert killed and killed[0] not in client.run(pid).values()
     assert_same_optimum(model, alone, X)
+
+
+def test_a_worker_that_the_network_has_lost(client, data, tmp_path, monkeypatch):
+    """Its connections stay open and say nothing, as those of a stopped process do; the others do its work.
+
+    The scheduler gives a silent worker five minutes. Here it gives two seconds.
+    """
+    X, y, alone = data
+    done = tmp_path / "done"
+    scheduler = client.cluster.scheduler
+    monkeypatch.setattr(distributed.scheduler, "heartbeat_interval", lambda n: 0.2)
+    monkeypatch.setattr(scheduler, "worker_ttl", 2.0)
+    stopped = []
+
+    async def look():
+        while not done.exists():
+            await asyncio.sleep(0.2)
+            await scheduler.check_worker_ttl()
+            if stopped and stopped[0] not in [nanny.pid for nanny in client.cluster.workers.values()]:
+                done.touch()
+
+    class Stop(CoreVectorSVC):
+        """Stops a worker between two passes."""
+
+        def _form(self, *arguments):
+            stopped.append(next(iter(client.run(pid).values())))
+            os.kill(stopped[0], signal.SIGSTOP)
+            client.loop.add_callback(look)
+            return super()._form(*arguments)
+
+    A = da.from_array(X, chunks=(250, -1)).map_blocks(slowly, done=done, dtype=X.dtype)
+    model = Stop(**OPTIONS).fit(A, da.from_array(y, chunks=250))
+    assert done.exists() and stopped[0] not in client.run(pid).values()
+    assert_same_optimum(model, alone, X)
+
+
+def hungry(rows, fed, always, block_id=None):
+    """First rows that take more and more memory to make: until there is a file that says `fed`, or always."""
+    import time
+
+    import numpy as np
+
+    held, hungry = [], block_id[0] == 0 and (always or not fed.exists())
+    if hungry:
+        fed.touch()
+    while hungry and len(held) < 100:
+        held.append(np.ones(1 << 22))  # 32 MB
+        time.sleep(0.02)
+    return rows
+
+
+@pytest.mark.parametrize("always", [False, True], ids=["once", "always"])
+def test_a_worker_out_of_memory(client, data, tmp_path, monkeypatch, always):
+    """Dask ends it. If that happens once the model is the same; if it happens as often as Dask tries, one sentence."""
+    X, y, alone = data
+    psutil = pytest.importorskip("psutil")
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0 if always else 3)
+    nannies = client.cluster.workers.values()
+    before = {nanny.pid for nanny in nannies}
+    used = max(psutil.Process(worker).memory_info().rss for worker in before)
+    for nanny in nannies:
+        monkeypatch.setattr(nanny.memory_manager, "memory_limit", used + (200 << 20))
+    fed = {"fed": tmp_path / "fed", "always": always}
+    A = da.from_array(X, chunks=(250, -1)).map_blocks(hungry, **fed, dtype=float, meta=np.empty((0, 0)))
+    model = CoreVectorSVC(**OPTIONS)
+    if always:
+        unfitted = dict(vars(model))
+        with pytest.raises(RuntimeError, match="got KilledWorker; look for a closed scheduler or workers out"):
+            model.fit(A, da.from_array(y, chunks=250))
+        assert vars(model) == unfitted
+    else:
+        model.fit(A, da.from_array(y, chunks=250))
+        assert_same_optimum(model, alone, X)
+        assert before - {nanny.pid for nanny in nannies}  # else this shows nothing
+    client.wait_for_workers(len(before))  # that the next test may count on
 
 
 AT_WORK = threading.Event()

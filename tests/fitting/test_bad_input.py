@@ -130,7 +130,7 @@ def test_rows_and_labels_that_do_not_match():
 def test_labels_that_are_no_classes():
     assert_refused("continuous", y=X[:, 0])
     assert_refused("y", y=None)
-    assert_refused("NaN", y=np.where(y == 0, np.nan, y))
+    assert_refused("a label in every row, got NaN in row 0; drop such rows", y=np.where(y == 0, np.nan, y))
 
 
 @pytest.mark.parametrize(

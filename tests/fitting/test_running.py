@@ -95,14 +95,19 @@ def test_time_limit_with_many_classes(parameters):
         assert_within(1.4, lambda: machine.fit(X, y))
 
 
+@pytest.mark.parametrize("limit", [0.01, 1.0])
 @pytest.mark.parametrize("machine", ["crammer-singer", "kesler"])
-def test_time_limit_with_twenty_million_variables(machine):
-    """Some of the rows come first; their machine becomes one of all rows in less than the second that is allowed."""
+def test_time_limit_with_twenty_million_variables(machine, limit):
+    """Some of the rows come first; their machine becomes one of all rows in less than the second that is allowed.
+
+    So it does where there was no time for a step, which on a busy machine may be so after a second, too.
+    """
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(10_000, 3)), np.arange(10_000) % 2000
     with pytest.warns(ConvergenceWarning, match="time_limit"):
-        model = assert_within(2.0, lambda: JointSVC(machine, time_limit=1.0, n_jobs=1).fit(X, y))
-    assert len(model.support_) > 0 and model.dual_coef_.shape == (2000, len(model.support_))
+        model = assert_within(1.0 + limit, lambda: JointSVC(machine, time_limit=limit, n_jobs=1).fit(X, y))
+    assert (len(model.support_) > 0) == (model.n_iter_ > 0)
+    assert model.dual_coef_.shape == (2000, len(model.support_))
 
 
 @pytest.mark.filterwarnings("ignore:.*time_limit:sklearn.exceptions.ConvergenceWarning")

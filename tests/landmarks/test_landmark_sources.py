@@ -107,6 +107,16 @@ def test_numpy_files_by_their_paths(machine, memory, tmp_path, seed):
         machine.fit(tmp_path / "X.npy", "y")
 
 
+@pytest.mark.parametrize("machine", [LandmarkSVC(), CoreVectorSVC()])
+def test_chunks_that_are_not_numbers(machine, seed):
+    X, y = overlapping(seed=seed)
+    for bad, message in ((np.nan, "expected X of every chunk to be finite, got NaN"), ("red", "to hold numbers, got")):
+        odd = X.astype(object)
+        odd[250, 1] = bad
+        with pytest.raises(ValueError, match=message):
+            machine.fit([(X[:200], y[:200]), (odd[200:], y[200:])])
+
+
 def test_files_and_maps(tmp_path, seed):
     X, y = overlapping(seed=seed)
     for how in (dict(), dict(n_landmarks=9), dict(landmarks=X[:7]), dict(kernel="linear"), dict(machine="scatter")):

@@ -289,7 +289,7 @@ def test_given_landmarks(seed):
     assert_array_equal(np.unique(model.landmarks_, axis=0), np.unique(Z, axis=0))  # three add nothing
     assert_array_equal(model.landmarks_, Z[model.support_])
     assert model.n_support_.sum() == len(model.support_) == 11
-    with pytest.raises(ValueError, match="2 features"):
+    with pytest.raises(ValueError, match="expected landmarks to have 3 features, as the rows have, got 2"):
         LandmarkSVC(landmarks=Z[:, :2]).fit(X, y)
     with pytest.raises(ValueError, match="expected landmarks to be"):
         LandmarkSVC(landmarks=Z, kernel="precomputed").fit(X @ X.T, y)
@@ -358,7 +358,7 @@ def test_threads_of_blas_are_as_before():
         (dict(loss="squared_hinge"), "loss to be one of"),
         (dict(machine="scatter", loss="logistic"), "loss to be one of"),
         (dict(C=-1.0), "C to be"),
-        (dict(landmarks=[[np.nan, 0.0, 0.0]]), "NaN"),
+        (dict(landmarks=[[np.nan, 0.0, 0.0]]), "expected landmarks to be finite, got NaN"),
     ],
     ids=str,
 )

@@ -183,7 +183,7 @@ def test_search_from_both_ends_of_a_distance(d, n, k, radius, dtype, inside, rng
     for queries, threads in [(np.arange(n), (1, 2)), (mixed, (2,)), (mixed[: n // 3], (1,))]:
         for n_jobs in threads:
             indptr, j, length, found, found_D = _core.nearest(
-                X, order, label, group, queries, k, radius, True, 2.0, 0.65, inside, 4, np.zeros(0), True, told.append,
+                X, order, label, group, queries, k, radius, True, 2.0, 0.65, inside, 4, np.zeros(0), told.append,
                 dtype, n_jobs,
             )  # fmt: skip
             i = np.repeat(queries, np.diff(indptr))

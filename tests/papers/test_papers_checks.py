@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
 from polymargin import JointSVC, PairwiseSVC
@@ -21,7 +22,7 @@ from polymargin.papers import (
     scatter_figures,
     scatter_galleries,
 )
-from polymargin.papers.exhibit import compare
+from polymargin.papers.exhibit import as_good, compare
 from polymargin.papers.one_of_59 import Ball, OneOf59
 from polymargin.papers.prior_scatter import PriorScatter
 from polymargin.papers.protocol import coarse_to_fine
@@ -276,6 +277,30 @@ def test_a_whole_grid_ends_at_the_first_perfect_point():
     assert (kappa, c) == (-4, 0) and accuracy.min() == 100 and seen == [-6, -5.5, -5, -4.5, -4]
 
 
+def test_support_vectors_are_means_over_draws_of_the_rows(monkeypatch):
+    def drawn(name, fast, draw=0):
+        X, y = make_blobs(60, centers=3, cluster_std=2.5, random_state=draw)
+        return X, y, [(np.arange(40), np.arange(40, 60))]
+
+    monkeypatch.setattr(scatter, "digit_sets", drawn)
+    monkeypatch.setattr(scatter, "searched", lambda *of: {"kappa": 0.0, "C": 1.0})
+    scatter.validated.cache_clear()
+    try:
+        cells = {row: scatter.sparsity_cell("any")(row, "Scatter", False) for row in ("0", "1", "2", "all")}
+    finally:
+        scatter.validated.cache_clear()
+    models = []
+    for draw in range(scatter.DIGIT_DRAWS):
+        X, y, [(train, test)] = drawn("any", False, draw)
+        model = JointSVC("scatter", C=1.0, gamma=1.0).fit(X[train], y[train])
+        models.append((model.n_support_.sum(), 100 * model.score(X[test], y[test])))
+    counts, accuracies = np.transpose(models)
+    assert scatter.DIGIT_DRAWS >= 5 and len(set(counts)) > 1
+    assert cells["all"]["support vectors"] == pytest.approx((counts.mean(), counts.std(ddof=1)))
+    assert cells["all"]["accuracy [%]"] == pytest.approx((accuracies.mean(), accuracies.std(ddof=1)))
+    assert sum(cells[c]["support vectors"][0] for c in "012") == pytest.approx(counts.mean())
+
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -291,9 +316,29 @@ def test_stricter_counts_stand_beside_it():
     page, text = ((ROOT / name).read_text("utf-8") for name in ("docs/papers.md", "README.md"))
     for rule, words in (
         ("by at most one point", "by at most one point in {}"),
+        ("by at most two standard errors of the difference, .*?", "by at most two standard errors in {}"),
         ("not at all", "not worse at all in {}"),
     ):
         assert words.format(re.search(rf"\| {rule} \| (\d+) \|", page)[1]) in text
+
+
+def test_the_cells_that_could_hardly_fail_are_counted():
+    page, text = ((ROOT / name).read_text("utf-8") for name in ("docs/papers.md", "README.md"))
+    judged, open_ = map(int, re.search(r"worse than printed \| of (\d+) \| of (\d+)", page).groups())
+    assert f"{judged - open_} of the {judged} could hardly" in text
+    assert judged - open_ == sum(map(int, re.findall(r"\((\d+) cells\): ", page))) == page.count(")†")
+
+
+def test_every_disagreement_is_on_top_of_the_page():
+    """A remark in which a table or figure disagrees with its paper is listed before the papers, once."""
+    papers = pytest.importorskip("benchmarks.papers")
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    listed = page.split("## Where we disagree")[1].split("\n## ")[0]
+    remarks = {remark for e in exhibits() for remark in e.decided if remark.startswith(papers.DISAGREE)}
+    assert listed.count("\n- ") == len(remarks) > 5
+    for e in exhibits():
+        if remarks.intersection(e.decided):
+            assert re.search(rf"- {e.paper} .*?{e.name}", listed)
 
 
 def test_single_runs_named_on_the_page_exist():
@@ -308,6 +353,33 @@ def test_no_remark_is_printed_twice():
     page = (ROOT / "docs" / "papers.md").read_text("utf-8")
     remarks = [line for line in page.splitlines() if line.startswith("- ")]
     assert len(remarks) == len(set(remarks))
+
+
+def test_counts_in_remarks_are_those_of_the_stored_cells():
+    papers = pytest.importorskip("benchmarks.papers")
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+
+    def cells(*names):
+        found = (c for name in names for c in papers.stored(exhibit(f"criteria-{name}")) if "error" in c["measure"])
+        return {(c["row"], c["column"]): c for c in found}
+
+    def good(part):
+        return sum(as_good("error [%]", (c["printed"], c["printed_sd"]), c["ours"]) for c in part.values())
+
+    rule, two, single = cells("table-6", "table-7"), cells("two-starts"), cells("single-machine")
+    smaller = sum(c["ours"] < rule[place]["ours"] for place, c in two.items())
+    assert f"so are {smaller} of the {len(two)} errors; {good(two)} of them are as good as printed, and " in page
+    assert f"and {good(rule)} with the rule of tables 6 and 7" in page
+    scaled = {"spherical": cells("table-5"), "ellipsoidal": rule}
+    closer = 0
+    for (row, column), c in single.items():
+        by, kernel = column.split(", ")
+        before = scaled[kernel][row, f"{by}, single"]["difference"]
+        closer += abs(c["difference"]) < abs(before)
+    assert f"With C unscaled, {closer} of the {len(single)} cells come closer" in page
+    near = papers.stored(exhibit("criteria-cross-validation"))
+    ours, printed = (int(sum(c[key] for c in near)) for key in ("ours", "printed"))
+    assert f"Of the {printed - ours} cells out of {printed} that are not near" in page
 
 
 def test_stored_cells_have_a_run():

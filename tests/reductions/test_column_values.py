@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from data_sets import blobs
 from oracles import rbf
+from sklearn.base import clone
 
 from polymargin import OneVsRestSVC, PairwiseSVC, _core
 from polymargin.reductions.columns import joined, matrix
@@ -22,6 +23,30 @@ def test_few_kernel_values_where_few_rows_are_support_vectors(sizes):
     assert model.n_kernel_evals_ < 0.25 * 5500**2
     exact = PairwiseSVC(10.0, gamma=0.1, tol=1e-6).fit(X, y)
     assert model.dual_objective_ == pytest.approx(exact.dual_objective_, rel=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_made_when_they_are_needed_give_the_same_model(dtype):
+    """Pairs of 800 rows with few support vectors; a kernel matrix that is given has all its values."""
+    X, y = blobs([400, 450, 350], 4, seed=0, spread=0.3)
+    X = X.astype(dtype)
+    some = PairwiseSVC(10.0, gamma=0.1).fit(X, y)
+    assert some.status_ == "solved" and some.n_kernel_evals_ < 0.25 * len(y) ** 2
+    whole = PairwiseSVC(10.0, kernel="precomputed").fit(rbf(X, X, 0.1), y)
+    assert some.dual_objective_ == pytest.approx(whole.dual_objective_, rel=2e-3)
+    f, g = some.pair_decision_function(X), whole.pair_decision_function(rbf(X, X, 0.1))
+    np.testing.assert_allclose(f, g, atol=0.01)  # ten times the tolerance
+
+
+@pytest.mark.parametrize(("sizes", "spread", "memory"), [([6500, 100, 90], 0.5, "auto"), ([3000] * 3, 2.0, "20MB")])
+def test_large_pairs_side_by_side_are_the_same_machines(sizes, spread, memory):
+    """Pairs of 6,000 rows and more, one after the other by one thread, or each by a thread of its own."""
+    X, y = blobs(sizes, 3, seed=0, spread=spread)
+    machine = PairwiseSVC(10.0, gamma=0.2, memory=memory)
+    one, two = (clone(machine).set_params(n_jobs=n).fit(X.astype(np.float32), y) for n in (1, 2))
+    assert one.status_ == two.status_ == "solved"
+    np.testing.assert_array_equal(one.dual_coef_.toarray(), two.dual_coef_.toarray())
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)
 
 
 def test_rows_that_are_heavy_and_unused_are_no_reason_for_float64(monkeypatch):

@@ -1,4 +1,4 @@
-"""Reports on many classes with few rows each, on wide tables and on dates."""
+"""Reports on many classes with few rows each, on wide tables, dates and letters from right to left."""
 
 import warnings
 
@@ -51,3 +51,81 @@ def test_long_names_of_many_classes_have_room_on_paper(few_rows, browser, tmp_pa
     line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.classes td')).lineHeight)")
     assert len(heights) == 40 and max(heights) < 2.6 * line
     page.close()
+
+
+@pytest.fixture(scope="module")
+def departments(tmp_path_factory):
+    """A page about 25 classes with names of 43 letters, whose features have small shares."""
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 25
+    X = rng.normal(size=(150, 3)) + 6 * rng.normal(size=(25, 3))[y]
+    labels = np.array([f"Department of Applied Science, section no. {c:02d}" for c in y])
+    model = AutoSVC("pairwise", C=10.0, gamma=0.1, calibrate=False).fit(X[:100], labels[:100])
+    return write_report(model, X[100:], labels[100:], tmp_path_factory.mktemp("departments") / "r.html").as_uri()
+
+
+def test_long_names_of_a_matrix_keep_their_words_on_a_phone(departments, browser):
+    """A column of single letters would be a page long for every class."""
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(departments)
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.confusion tbody tr')].map(r => r.getBoundingClientRect().height)"
+    )
+    assert len(heights) == 25 and max(heights) < 100
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+def test_numbers_stand_for_names_that_would_fill_the_picture(departments, browser):
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(departments)
+    assert sorted(map(int, page.locator("#labels text").all_text_contents())) == list(range(1, 26))
+    assert page.locator("#filter label").nth(6).inner_text() == "7. Department of Applied Science, section no. 06"
+    page.locator("#filter button").nth(1).click()  # none
+    page.locator("#filter input").nth(6).check()  # one name has room
+    assert "Department of Applied" in page.locator("#labels text").text_content()
+    assert page.locator("#filter label").nth(6).inner_text() == "Department of Applied Science, section no. 06"
+    page.close()
+
+
+def test_names_of_30_letters_take_one_line_in_two_columns_on_paper(few_rows, browser, tmp_path):
+    model, X, y = few_rows
+    short = np.array([name.replace("of a long list of classes", "among the many") for name in model.classes_])
+    assert max(map(len, short)) == 30
+    model = AutoSVC("pairwise", C=10.0, gamma=0.1, calibrate=False)
+    labels = short[np.searchsorted(few_rows[0].classes_, y)]
+    page = browser.new_page(viewport={"width": 680, "height": 900})
+    page.emulate_media(media="print")
+    page.goto(write_report(model.fit(X, labels), X, labels, tmp_path / "r.html").as_uri())
+    boxes = "a => a.map(r => (b => [b.x, b.height])(r.getBoundingClientRect()))"
+    at, heights = np.array(page.locator(".classes tbody tr").evaluate_all(boxes)).T
+    line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.classes td')).lineHeight)")
+    assert len(np.unique(at.round())) == 2 and heights.max() < 1.8 * line
+    page.close()
+
+
+def test_shares_of_many_features_have_digits_that_differ(browser, tmp_path):
+    """Of 300 features none has a percent."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 300)) + rng.normal(size=(3, 300))[y]
+    model = AutoSVC(C=1.0, gamma=1e-3, calibrate=False).fit(X, y)
+    page = browser.new_page()
+    page.goto(write_report(model, X, y, tmp_path / "r.html").as_uri())
+    cells = page.locator("#features tbody td:nth-child(n + 4)").all_inner_texts()
+    assert len(cells) == 60 and max(map(float, cells)) < 10 and len(set(cells)) > 8
+    page.close()
+
+
+def test_letters_from_right_to_left_leave_numbers_alone(browser, tmp_path):
+    """A minus sign in front of a number stays there, whatever is written before it."""
+    X = pd.DataFrame({"\u05d2\u05d3": -np.arange(1.0, 21), "\u05d0\u05d1": ["\u05d4", "\u05d5"] * 10})
+    y = np.array(["\u05d6", "\u05d7"])[np.arange(20) // 10]
+    model = AutoSVC(C=1.0, gamma=0.5, columns={"\u05d2\u05d3": "number"}).fit(X, y)
+    tab = browser.new_page()
+    tab.goto(write_report(model, X, y, tmp_path / "r.html").as_uri())
+    apart = "e => { const a = e.querySelectorAll('bdi'); return [a.length, a[0].getBoundingClientRect().x, "
+    apart += "a[1].getBoundingClientRect().x, a[2].getBoundingClientRect().x]; }"
+    count, name, number, other = tab.locator(".values td.left").first.evaluate(apart)
+    assert count == 4 and name < number < other
+    tab.close()

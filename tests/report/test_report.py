@@ -287,6 +287,7 @@ STICKS_OUT = """width => [...document.querySelectorAll('main *, header *')].filt
   const box = e.getBoundingClientRect();
   return box.width && box.right > width + 1 && !e.closest('.scroll:has(.confusion)');
 }).map(e => e.tagName + ' ' + e.textContent.slice(0, 40))"""
+DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # names follow their size
 HEIGHTS = """() => { const e = document.querySelector('.classes').parentElement;  // as it is, in one column, in two
 return ['', 'auto', '7.5cm'].map(c => { e.style.columns = c; const h = e.getBoundingClientRect().height;
 e.style.columns = ''; return h; }); }"""
@@ -323,6 +324,7 @@ def test_long_names_stay_on_screen_phone_and_paper(browser, long_names):
     for width, media in ((1200, "screen"), (390, "screen"), (680, "print")):  # 680: A4 without its margins
         tab.set_viewport_size({"width": width, "height": 900})
         tab.emulate_media(media=media)
+        tab.evaluate(DRAWN)
         assert tab.evaluate(STICKS_OUT, width) == []
         boxes = np.array(tab.evaluate(LABELS)).reshape(-1, 4)
         assert len(boxes) == (2 if T == 2 else 0)
@@ -383,18 +385,4 @@ def test_a_paragraph_is_printed_whole(browser, page):
     tab.emulate_media(media="print")
     style = "a => a.map(e => getComputedStyle(e).breakInside + getComputedStyle(e).breakAfter)"
     assert set(tab.locator("section > p").evaluate_all(style)) == {"avoidavoid"}
-    tab.close()
-
-
-def test_letters_from_right_to_left_leave_numbers_alone(browser, tmp_path):
-    """A minus sign in front of a number stays there, whatever is written before it."""
-    X = pd.DataFrame({"\u05d2\u05d3": -np.arange(1.0, 21), "\u05d0\u05d1": ["\u05d4", "\u05d5"] * 10})
-    y = np.array(["\u05d6", "\u05d7"])[np.arange(20) // 10]
-    model = AutoSVC(C=1.0, gamma=0.5, columns={"\u05d2\u05d3": "number"}).fit(X, y)
-    tab = browser.new_page()
-    tab.goto(write_report(model, X, y, tmp_path / "r.html").as_uri())
-    apart = "e => { const a = e.querySelectorAll('bdi'); return [a.length, a[0].getBoundingClientRect().x, "
-    apart += "a[1].getBoundingClientRect().x, a[2].getBoundingClientRect().x]; }"
-    count, name, number, other = tab.locator(".values td.left").first.evaluate(apart)
-    assert count == 4 and name < number < other
     tab.close()

@@ -17,6 +17,7 @@ from polymargin.fitting.progress import STOP, Stopped
 from polymargin.selection.criteria import Criterion
 from polymargin.selection.gram_folds import GramFolds
 from polymargin.selection.grid_run import GridRun
+from polymargin.selection.search_cv import OutOfTime
 
 GRID = dict(C=[0.1, 1.0, 10.0], gamma=[0.01, 0.03, 0.1, 0.3])
 
@@ -125,8 +126,16 @@ def test_ctrl_c_ends_fits_in_other_threads():
 
 def test_a_time_limit_ends_fits_in_other_threads():
     search, X, y = slow_search(1500, refit=False, time_limit=1.5)
+
+    def fit():
+        """With more time where the machine is so busy that there was none for the first, quick point."""
+        try:
+            search.fit(X, y)
+        except OutOfTime:
+            search.set_params(time_limit=2 * search.time_limit).fit(X, y)
+
     with pytest.warns(ConvergenceWarning, match="continue from here with warm_start=True"):
-        assert_within(12.0, lambda: search.fit(X, y))
+        assert_within(12.0, fit)
     assert search.status_ == "time_limit"
     assert np.isnan(search.cv_results_["mean_test_score"][1])
 

@@ -51,6 +51,22 @@ def test_svm_multiclass_scaling():
         np.testing.assert_allclose(model.coef_, 100 * plain.coef_, atol=1e-2)
 
 
+def test_rows_of_zeros():
+    """All scores are zero, every row has a loss of one, and no variable has a curvature."""
+    y = np.arange(201) % 3
+    model = StructuredSVC(0.3, intercept="none", tol=1e-6).fit(np.zeros((201, 1)), y)
+    assert model.status_ == "solved" and not model.coef_.any()
+    np.testing.assert_allclose([model.primal_objective_, model.dual_objective_], 0.3 * 201)
+
+
+def test_a_small_program_may_take_many_steps():
+    """Many more cuts than weights, nearly equal ones among them: 20,000 steps of the program leave a gap of 2e-6."""
+    rng = np.random.default_rng(31446)
+    X, y = blobs([9, 14, 7], 3, seed=int(rng.integers(99)), spread=1.0)
+    model = StructuredSVC(0.7, COSTS, "slack", "n-slack", tol=1e-6).fit(X, y, rng.uniform(0.2, 2.0, len(y)))
+    assert model.status_ == "solved" and model.duality_gap_ <= 1e-6
+
+
 @pytest.mark.parametrize("rescaling", ["margin", "slack"])
 @pytest.mark.parametrize("algorithm", ["auto", "one-slack", "n-slack"])
 def test_costs_against_a_conic_solver(rescaling, algorithm, rng):

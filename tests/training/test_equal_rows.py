@@ -103,6 +103,22 @@ def test_marks_that_collide_merge_nothing(seed, monkeypatch):
     assert equal_rows.merged(examples(X, y)) is None
 
 
+@pytest.mark.parametrize("other", [0, 1, 3])
+@pytest.mark.parametrize("differs", ["row", "label"])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_one_collision_merges_nothing(monkeypatch, other, differs, storage):
+    """Rows 2 and `other` have one mark, and so have rows 4 and 5, which are equal indeed."""
+    X, y = np.diag(np.arange(1.0, 7.0)), np.zeros(6, dtype=np.int64)
+    X[5] = X[4]
+    if differs == "label":
+        X[other], y[other] = X[2], 1
+    mark = np.arange(6)
+    mark[other], mark[5] = 2, 4
+    monkeypatch.setattr(equal_rows, "marks", lambda X, rows, y: mark.astype(np.uint64))
+    first, group = equal_rows.groups(storage(X), np.arange(6), y)
+    assert first.tolist() == group.tolist() == list(range(6))
+
+
 # --- the same machine ---
 
 MERGED = [

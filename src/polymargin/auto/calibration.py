@@ -14,6 +14,7 @@ from .tuning import LAST_ROWS, Tuning
 
 CALIBRATION_ROWS = 4000
 CALIBRATION_VALUES = 2_000_000  # values of pairs; with many classes a row has many
+FEWEST_ROWS = 10
 UNFITTED = 1.0, 0.0
 
 
@@ -25,12 +26,15 @@ def calibrated(tuning: Tuning, trained: Any) -> tuple[float, float]:
         most = min(most, trained.shape_fit_[0] * np.sqrt(tuning.left() / (5 * max(trained.fit_seconds_, 1e-3))))
     rows = sample_of(index, int(most), tuning.rng)
     rows = rows[np.bincount(index[rows])[index[rows]] >= 2]
-    splits = [] if tuning.left() == 0 or len(rows) < 10 else splits_of(tuning, rows)
-    if not splits:
-        tuning.tell(
-            "Probabilities: not calibrated, because there were too few rows or too little time, or no split has all "
-            "classes in its training rows."
-        )
+    why, splits = "", []
+    if tuning.left() == 0:
+        why = "there was no time left"
+    elif len(rows) < FEWEST_ROWS:
+        why = f"that takes {FEWEST_ROWS} rows of classes with at least two, and there are {len(rows)}"
+    elif not (splits := splits_of(tuning, rows)):
+        why = "no split has all classes in its training rows"
+    if why:
+        tuning.tell(f"Probabilities: not calibrated, because {why}.")
         return UNFITTED
     pairs = n_classes * (n_classes - 1) // 2
     tested = max(500, min(CALIBRATION_ROWS, CALIBRATION_VALUES // pairs))

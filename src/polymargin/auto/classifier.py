@@ -253,6 +253,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
                 f"Took {duration(self.fit_seconds_)}, announced {duration(task.announced)}; training "
                 f"{duration(last.fit_seconds_)}, expected {duration(task.training)}."
             )
+        task.choices.sort(key=remarks.is_remark)  # after the choices, which they are not
         if interrupted:
             keep(self)
             raise KeyboardInterrupt
@@ -294,13 +295,15 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     def _remark(self, task: Task, Z: Any, y: np.ndarray) -> None:
         """What to know about rows and labels before trusting a score."""
         some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
-        said = remarks.on_classes(task.index, self.classes_) + remarks.on_groups(task.rows.X, task.index, self.classes_)
+        said = remarks.on_classes(task.index, self.classes_, self.class_weight)
+        said += remarks.on_groups(task.rows.X, task.index, self.classes_)
         said += remarks.on_lone_groups(task.rows.groups, task.index, self.classes_)
         index = np.searchsorted(self.classes_, y[some])
         counts = np.bincount(task.index, minlength=len(self.classes_))
-        said += remarks.on_predictions(self.machine_.predict(Z[some]), self.classes_, index, counts)
+        predicted = self.machine_.predict(Z[some])
+        said += remarks.on_predictions(predicted, self.classes_, index, counts, self.class_weight)
         for line in said:
-            task.tell(f"Remark: {line}")
+            task.tell(f"{remarks.REMARK}{line}")
 
     # --- use ---
 

@@ -314,7 +314,9 @@ def _whole(name: str, cells: Words, most: int, least: int) -> Column:
     known, u = np.sort(cells.known[often].astype(str)).astype(object), int(np.count_nonzero(counts))
     if len(known) == u:
         return Column(name, "category", words=known)
-    reason = f"{len(known)} of {u} words, in at least {counts[often].min()} rows each; the others count as one"
+    fewest = counts[often].min()
+    rare = f", in at least {fewest} rows each" if fewest > 1 else ""
+    reason = f"{len(known)} of {u} words{rare}; the others count as one"
     return Column(name, "category", reason, words=known, rest=True)
 
 

@@ -15,6 +15,7 @@ from .cells import Words
 from .columns import ReadTable
 from .task import NAMED, Task
 
+REMARK = "Remark: "
 TINY = 2  # rows of a class that cannot be both learned and tested
 UNEVEN = 0.9  # share of the largest class above which accuracy says little
 GROUPS = 10  # groups of rows, at least, that share a value of a column,
@@ -23,7 +24,12 @@ PURE = 0.95  # and this share of which have one class only
 OVERLAP_WARNING = ".*the classes overlap"  # how a machine for separable classes says that it is the wrong one
 
 
-def on_classes(index: np.ndarray, classes: np.ndarray) -> list[str]:
+def is_remark(line: str) -> bool:
+    """Whether a line of `explain_choices_` is none about a choice."""
+    return line.startswith(REMARK)
+
+
+def on_classes(index: np.ndarray, classes: np.ndarray, weights: Any = None) -> list[str]:
     """Classes with one or two rows; one class that has almost all rows."""
     counts = np.bincount(index, minlength=len(classes))
     said = []
@@ -34,8 +40,8 @@ def on_classes(index: np.ndarray, classes: np.ndarray) -> list[str]:
     if counts.max() > UNEVEN * len(index):
         share = 100 * counts.max() / len(index)
         said.append(
-            f"{share:.1f}% of the rows are {str(classes[counts.argmax()])!r}, so always saying that is right as often: "
-            f"look at the scores of each class, and try class_weight='balanced' (--balanced)."
+            f"{share:.1f}% of the rows are {str(classes[counts.argmax()])!r}: always predicting it would be right as "
+            f"often. Look at the scores of each class{advice(weights)}."
         )
     return said + on_spellings(classes)
 
@@ -77,8 +83,9 @@ def on_groups(X: Any, index: np.ndarray, classes: np.ndarray) -> list[str]:
         chance = np.mean((np.bincount(index).max() / n) ** (size[several] - 1)) if several.any() else 1.0
         if several.sum() >= GROUPS and np.mean(table.max(axis=1)[several] == size[several]) >= PURE > chance + 0.2:
             said.append(
-                f"rows with the same {column.name!r} have the same class in {len(used)} groups: scores are too "
-                f"optimistic for new groups unless rows that share it stay on one side of a split (groups=, --groups)."
+                f"rows with the same {column.name!r} have the same class ({len(used)} groups of rows). If new rows "
+                f"belong to other groups, these scores are too optimistic: keep the rows of a group together in every "
+                f"split (groups=, --groups)."
             )
     return said
 
@@ -103,16 +110,23 @@ def _codes(values: np.ndarray) -> np.ndarray | None:
     return np.unique(values, return_inverse=True)[1]
 
 
-def on_predictions(predicted: np.ndarray, classes: np.ndarray, index: np.ndarray, counts: np.ndarray) -> list[str]:
+def on_predictions(
+    predicted: np.ndarray, classes: np.ndarray, index: np.ndarray, counts: np.ndarray, weights: Any = None
+) -> list[str]:
     """Classes that the model never predicts for some of its training rows, among those with more than two rows."""
     never = np.setdiff1d(index, np.searchsorted(classes, predicted))
     never = classes[never[counts[never] > TINY]]
     if not len(never):
         return []
     verb = "is" if len(never) == 1 else "are"
-    return [
-        f"{named(never)} {verb} never predicted, not even for training rows; try class_weight='balanced' (--balanced)."
-    ]
+    return [f"{named(never)} {verb} never predicted, not even for training rows{advice(weights)}."]
+
+
+def advice(weights: Any) -> str:
+    """What to try where a class is lost beside others, after the weights of classes that were asked for."""
+    if weights is None:
+        return "; try class_weight='balanced' (--balanced)"
+    return "" if weights == "balanced" else "; try other weights of classes (class_weight=, --weights)"
 
 
 @contextlib.contextmanager
@@ -129,7 +143,7 @@ def overheard(task: Task) -> Iterator[None]:
             warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
     if about:
         task.tell(
-            f"Remark: the classes overlap, and {task.name} does not tell overlapping classes apart; machine='pairwise' "
+            f"{REMARK}the classes overlap, and {task.name} does not tell overlapping classes apart; machine='pairwise' "
             f"(--machine pairwise) may be more accurate, though it takes longer with {len(task.classes)} classes."
         )
 

@@ -34,6 +34,7 @@ from .terminal import (  # fmt: skip
     err,
     labeled,
     labels_of,
+    listed,
     load,
     out,
     rows_of,
@@ -120,8 +121,7 @@ def tell_fit(auto: Any, X: Any, data: Path, model: Path, as_json: bool) -> None:
         return
     if columns:
         say(False, {}, table_of_columns(columns))
-    for line in auto.explain_choices_:
-        out.print(f"• {escape(line)}", soft_wrap=True)
+    listed(auto.explain_choices_)
     out.print(
         f"Trained in {auto.fit_seconds_:.1f} s. The model is in {model}; try: polymargin predict {model} NEW.csv",
         soft_wrap=True,
@@ -226,7 +226,7 @@ def predict(
 
 def evaluate(model: ModelFile, data: Data, target: Target = "y", costs: Costs = None, as_json: Json = False) -> None:
     """Accuracy and the scores of every class on labeled rows."""
-    from ..report.facts import score_facts
+    from ..report.facts import score_facts, seen_in_training
 
     fitted = load(model)
     X, y = labeled(data, target, text_of(fitted))
@@ -234,6 +234,7 @@ def evaluate(model: ModelFile, data: Data, target: Target = "y", costs: Costs = 
     M = costs_of(costs, fitted.classes_)
     predicted = decided(fitted, X, M)
     scores = score_facts(y, predicted, fitted.classes_)
+    scores["seen"] = seen_in_training(fitted.machine_, fitted.encode(X))
     title = f"accuracy {scores['accuracy']:.4f}, mean F1 {scores['macro F1']:.4f} on {len(y)} rows"
     if M is not None:
         at, found = (np.searchsorted(fitted.classes_, labels) for labels in (y, predicted))
@@ -244,6 +245,13 @@ def evaluate(model: ModelFile, data: Data, target: Target = "y", costs: Costs = 
         shares = (f"{c[k]:.3f}" if c["rows"] else "-" for k in ("precision", "recall", "F1"))
         table.add_row(escape(c["class"]), *shares, str(c["rows"]))
     say(as_json, {"classes": [str(c) for c in fitted.classes_], **scores}, table)
+    tell_seen(scores["seen"])
+
+
+def tell_seen(seen: str) -> None:
+    """What `seen_in_training` found."""
+    if seen:
+        err.print(f"[yellow]polymargin:[/] these scores are too optimistic. {escape(seen)}", soft_wrap=True)
 
 
 def report(
@@ -264,8 +272,7 @@ def report(
         name = source(Path(data.name))
         found = facts(fitted, X, y, title=f"{model.stem} on {name}", source=f"{len(y)} rows of {name}")
         write_or_print(render(found), to)
-    if found["seen"]:
-        err.print(f"[yellow]polymargin:[/] these scores are too optimistic. {escape(found['seen'])}", soft_wrap=True)
+    tell_seen(found["seen"])
     if as_json and str(to) != "-":
         say(True, {"out": str(to)})
     elif str(to) != "-":
@@ -291,7 +298,7 @@ def explain(
     facts = sensitivity_facts(fitted.machine_, Z, features, names, 0, shown=top)
     if facts["why"]:
         raise Refusal(facts["why"])
-    apart = ["most in class"] if len(names) > 2 else []  # of two classes, what tells one tells the other
+    apart = ["matters most for"] if len(names) > 2 else []  # of two classes, what tells one tells the other
     table = table_of("share of each feature in the squared slopes of the scores", "feature", "share", *apart)
     for f in facts["features"]:
         most = escape(names[int(np.argmax(f["per class"]))])

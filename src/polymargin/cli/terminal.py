@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tempfile
+import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +97,15 @@ def say(as_json: bool, facts: dict[str, Any], *tables: Table) -> None:
         title, table.title = table.title, None  # a title inside a table is wrapped to the width of the table
         out.print(title, soft_wrap=True)
         out.print(table)
+
+
+def listed(lines: list[str]) -> None:
+    """Lines with dots, wrapped at blanks on a screen; a file or another program gets them whole."""
+    for line in lines:
+        text = f"• {line}"
+        if out.is_terminal:
+            text = textwrap.fill(text, out.width, subsequent_indent="  ", break_long_words=False)
+        out.print(escape(text), soft_wrap=True)
 
 
 def _plain(value: Any) -> Any:

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from .. import kernels
-from ..fitting.checks import canonical, check_classes, check_sample_weight, class_weights
+from ..fitting.checks import canonical, check_classes, check_numbers, check_sample_weight, class_weights
 from ..fitting.labels import check_labels
 from ..fitting.scales import column_moments
 from .search import Block
@@ -60,7 +59,7 @@ def checked(chunk: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         raise ValueError(
             f"expected a chunk to be (X, y) or (X, y, sample_weight), got {type(chunk).__name__}"
         ) from None
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
+    X = check_numbers(X, "X of every chunk")
     check_labels(y)
     y = np.asarray(y)
     check_classification_targets(y)
@@ -68,7 +67,7 @@ def checked(chunk: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         raise ValueError(f"expected y of a chunk to have one label per row, shape ({X.shape[0]},), got shape {y.shape}")
     weight = check_sample_weight(weight[0] if weight else None, len(y))
     used = weight > 0
-    return (canonical(X), y, weight) if used.all() else (canonical(X[used]), y[used], weight[used])
+    return (X, y, weight) if used.all() else (canonical(X[used]), y[used], weight[used])
 
 
 @dataclass

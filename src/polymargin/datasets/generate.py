@@ -29,6 +29,11 @@ def make_circle(n_classes: int = 100, per_class: int = 5, spread: float = 0.35, 
     --------
     make_checker : fields of a board instead.
 
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
+
     Examples
     --------
     >>> from polymargin.datasets import make_circle
@@ -53,6 +58,11 @@ def make_checker(n_classes: int = 100, per_class: int = 10, overlap: float = 0.1
     See Also
     --------
     make_circle : Gaussians on a circle instead.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
     --------
@@ -103,6 +113,11 @@ def make_two_blobs(per_class: int = 50, spread: float = 0.5, random_state: Any =
     --------
     make_star : with a third class.
 
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
+
     Examples
     --------
     >>> from polymargin.datasets import make_two_blobs
@@ -119,6 +134,11 @@ def make_star(per_class: int = 50, spread: float = 0.5, random_state: Any = 0) -
     See Also
     --------
     make_two_blobs : without the third class.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
     --------
@@ -139,6 +159,11 @@ def make_line(per_class: int = 50, spread: float = 0.3, random_state: Any = 0) -
     --------
     make_star : three classes around a center.
 
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
+
     Examples
     --------
     >>> from polymargin.datasets import make_line
@@ -158,6 +183,11 @@ def make_sensitivity_toy(n_samples: int = 300, spread: float = 0.15, random_stat
     See Also
     --------
     polymargin.sensitivity_map : finds the three.
+
+    References
+    ----------
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
+       multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
     --------
@@ -184,6 +214,11 @@ def make_rings(n_samples: int = 300, n_noise: int = 50, noise: float = 20**0.5, 
     --------
     polymargin.RadiusMarginSearch : finds the two.
 
+    References
+    ----------
+    .. [1] L. Wang, P. Xue and K. L. Chan, "Two criteria for model selection in multiclass support vector machines",
+       IEEE Transactions on Systems, Man, and Cybernetics B 38(6), 2008.
+
     Examples
     --------
     >>> from polymargin.datasets import make_rings
@@ -209,6 +244,10 @@ def make_gaussians(n_samples: int = 125_000, random_state: Any = 0, centers: Any
     --------
     make_clusters : many clusters per class.
 
+    References
+    ----------
+    .. [1] S. Asharaf, M. N. Murty and S. K. Shevade, "Multiclass core vector machine", ICML 2007.
+
     Examples
     --------
     >>> from polymargin.datasets import make_gaussians
@@ -232,6 +271,10 @@ def make_text_toy(n_samples: int = 300, random_state: Any = 0) -> Drawn:
     --------
     load : the set of the paper.
 
+    References
+    ----------
+    .. [1] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with
+       SVM manifold learning", ICANNGA 2009, LNCS 5495.
     Examples
     --------
     >>> from polymargin.datasets import make_text_toy

@@ -33,6 +33,7 @@ FORMAT, VERSION = "polymargin", 1
 ALIGNMENT = 64
 LARGEST_JSON = 1 << 26  # bytes; the decoded values take up to a hundred times as many
 LONGEST_HEADER = 4096  # of a .npy member
+TYPES = {np.dtype(name).str.encode(): np.dtype(name) for name in NUMBERS}  # by their names in headers
 # As NumPy writes it, to the letter: nothing else is evaluated.
 HEADER = re.compile(
     rb"\x93NUMPY\x01\x00(?P<length>..)\{'descr': '(?P<type>[<>|]\w{2,3})', 'fortran_order': False, "
@@ -275,9 +276,9 @@ def array_header(whole: np.ndarray) -> tuple[np.dtype, tuple[int, ...], int]:
     found = HEADER.match(whole[:LONGEST_HEADER].tobytes())
     if found is None or found.end() != 10 + int.from_bytes(found["length"], "little"):
         raise BadFile("an array of an unknown type or shape")
-    dtype, shape = np.dtype(found["type"].decode()), tuple(map(int, found["shape"].replace(b",", b" ").split()))
-    if dtype.name not in NUMBERS or not dtype.isnative:
-        raise BadFile(f"an array of type {dtype}")
+    dtype, shape = TYPES.get(found["type"]), tuple(map(int, found["shape"].replace(b",", b" ").split()))
+    if dtype is None:
+        raise BadFile(f"an array of type {found['type'].decode()}")
     if math.prod(shape) * dtype.itemsize != len(whole) - found.end():
         raise BadFile("an array whose shape does not match its length")
     return dtype, shape, found.end()

@@ -76,20 +76,35 @@ def converted(estimator: Any, X: Any, y: Any, fit: bool, precomputed: bool) -> t
         check_labels(y)
         X, y = validate_data(estimator, X, y, **how)
     except ValueError as error:
-        if "could not convert string to float" in str(error):
-            raise ValueError(
-                f"expected X to hold numbers, got words ({error}); use AutoSVC, which reads tables with words, or "
-                f"encode them first, for example with make_pipeline(OneHotEncoder(), ...)"
-            ) from None
-        if "Input X contains" not in str(error):
-            raise
-        found = str(error).splitlines()[0].removeprefix("Input X contains ").rstrip(".")
-        raise ValueError(
-            f"expected X to be finite, got {found}; drop such rows, or fill the gaps first, "
-            f"for example with make_pipeline(SimpleImputer(), ...)"
-        ) from None
+        raise plainer(error, "X") from None
     check_classification_targets(y)
     return X, y
+
+
+def plainer(error: ValueError, what: str) -> ValueError:
+    """scikit-learn's remarks on words, and on numbers that are not finite, with what to do about them."""
+    text = str(error)
+    if "could not convert string to float" in text:
+        return ValueError(
+            f"expected {what} to hold numbers, got words ({text}); use AutoSVC, which reads tables with words, or "
+            f"encode them first, for example with make_pipeline(OneHotEncoder(), ...)"
+        )
+    if "Input X contains" not in text:
+        return error
+    found = text.splitlines()[0].removeprefix("Input X contains ").rstrip(".")
+    return ValueError(
+        f"expected {what} to be finite, got {found}; drop such rows, or fill the gaps first, "
+        f"for example with make_pipeline(SimpleImputer(), ...)"
+    )
+
+
+def check_numbers(X: Any, what: str) -> Any:
+    """Rows as the core reads them, of which the names of features do not matter; `what` they are in errors."""
+    try:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
+    except ValueError as error:
+        raise plainer(error, what) from None
+    return canonical(X)
 
 
 def is_list_of_things(X: Any) -> bool:

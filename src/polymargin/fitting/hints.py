@@ -58,5 +58,13 @@ class NoProbabilities(SVCHints):
 
     @property
     def predict_proba(self) -> Any:
-        name = type(self).__name__
-        raise AttributeError(f"{name} has no predict_proba: {CALIBRATED.format(name=name)}")
+        raise lacking(self, "predict_proba")
+
+    @property
+    def predict_log_proba(self) -> Any:
+        raise lacking(self, "predict_log_proba")
+
+
+def lacking(estimator: Any, method: str) -> AttributeError:
+    name = type(estimator).__name__
+    return AttributeError(f"{name} has no {method}: {CALIBRATED.format(name=name)}")

@@ -11,15 +11,18 @@ import numpy as np
 def check_labels(y: Any) -> None:
     """Raise ValueError for labels without an order: gaps, or types that do not compare."""
     labels = np.asarray(y)
-    if labels.dtype != object or labels.ndim == 0 or labels.size != len(labels):
+    if labels.dtype.kind not in "fO" or labels.ndim == 0 or labels.size != len(labels):
         return
     labels = labels.ravel()
-    gaps = np.flatnonzero([is_gap(label) for label in labels])
+    gaps = np.flatnonzero(np.isnan(labels) if labels.dtype.kind == "f" else [is_gap(label) for label in labels])
     if len(gaps):
+        gap = "NaN" if labels.dtype.kind == "f" else repr(labels[gaps[0]])
         raise ValueError(
-            f"expected y to hold a label in every row, got {labels[gaps[0]]!r} in row {gaps[0]}; drop such rows, or "
-            f"give them a label of their own"
+            f"expected y to hold a label in every row, got {gap} in row {gaps[0]}; drop such rows, or give them a "
+            f"label of their own"
         )
+    if labels.dtype != object:
+        return
     kinds = {type(label).__name__: isinstance(label, Real | np.bool_) for label in labels}
     if len(kinds) > 1 and not all(kinds.values()):
         raise ValueError(

@@ -107,10 +107,10 @@ class EmbeddingDisplay:
         y = np.asarray(y)
         panels = []
         if before:
-            panels.append(dict(z=principal(X, dimensions), y=y, title="before: principal components"))
-        panels.append(dict(z=estimator.transform(X), y=y, title="after: training rows"))
+            panels.append(dict(z=principal(X, dimensions), y=y, title="principal components"))
+        panels.append(dict(z=estimator.transform(X), y=y, title="embedding: training rows"))
         if X_test is not None:
-            panels.append(dict(z=estimator.transform(X_test), y=np.asarray(y_test), title="after: held-out rows"))
+            panels.append(dict(z=estimator.transform(X_test), y=np.asarray(y_test), title="embedding: held-out rows"))
         return cls(panels, np.unique(y)).plot(dimensions=dimensions, ax=ax, **plot)
 
     @classmethod

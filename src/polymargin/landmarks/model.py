@@ -10,7 +10,7 @@ from .. import kernels
 from ..core_vectors.sources import Facts, begin_with, checked, is_mapped
 from ..fitting.blas import one_thread
 from ..fitting.callbacks import CallbackSupportMixin
-from ..fitting.checks import check_classes, check_rows, class_weights
+from ..fitting.checks import check_classes, check_numbers, class_weights
 from ..fitting.frame import Frame
 from ..fitting.parameters import KERNEL, POSITIVE, RUN, Array, Name, Number, check_offered, check_parameters
 from ..fitting.resources import budget, threads
@@ -135,7 +135,11 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         Z = self.landmarks if last is None else last
         if isinstance(Z, str):
             return "k-means++" if Z == "auto" else Z
-        Z = check_rows(self, Z, fit=False, precomputed=False)
+        Z = check_numbers(Z, "landmarks")
+        if Z.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"expected landmarks to have {self.n_features_in_} features, as the rows have, got {Z.shape[1]}"
+            )
         return Basis(Z, task.kernel, task.dtype).grown(np.arange(Z.shape[0]))
 
     def _set_model(self, frame: Frame, task: LandmarkTask, fit: Fit, chosen: bool) -> None:

@@ -152,7 +152,7 @@ class NeighborSearch:
         queries = np.ascontiguousarray(queries, dtype=np.int64)
         indptr, *found = _core.nearest(
             kernels.as_data(self.X), order, label, group, queries, int(k), float(radius), D.label is not None,
-            float(D.gamma), float(D.alpha), D.inside, n_classes, scale, True, tell, dtype, self.n_threads,
+            float(D.gamma), float(D.alpha), D.inside, n_classes, scale, tell, dtype, self.n_threads,
         )  # fmt: skip
         return Edges(np.repeat(queries, np.diff(indptr)), *found)
 

@@ -218,8 +218,8 @@ EXHIBITS = (
             "that gamma, continues until the criterion changes by less than 1e-5, and takes the better result. C and "
             "gamma are medians of five halves. Codes (of seed 0), the single machine and sets with over 1,000 rows "
             "are stored from a run with 20 halves. These cells are not judged. The criterion is smaller than in "
-            "tables 6 and 7, but the errors are not: on Dermatology 18 to 76 % of the features are left without "
-            "weight.",
+            "tables 6 and 7, and so are 101 of the 156 errors; 148 of them are as good as printed, and 147 with the "
+            "rule of tables 6 and 7.",
         ),
     ),
     Exhibit(

@@ -26,7 +26,7 @@ def number(value: float | None, deviation: float | None = None) -> str:
         return ""
     if abs(value) >= 1000:
         text = f"{value:,.0f}"
-    elif abs(value) >= 1 or value == 0:
+    elif round(abs(value), 3) >= 1 or value == 0:
         text = f"{value:.2f}"
     else:
         text = f"{value:.3g}"

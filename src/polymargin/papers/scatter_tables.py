@@ -116,9 +116,10 @@ SIXTH = (
     "which 334 rows the paper used."
 )
 SPARSITY = (
-    "The rows are drawn with seed 0. The model is the one with the best validation accuracy (among ties, the one "
-    "with the widest kernel, then the smallest C). This choice decides how many support vectors there are, because "
-    "several parameters share the best accuracy.",
+    "The command takes five draws of the rows (seeds 0 to 4); the stored run has the first. The draw matters: over all "
+    "five, Scatter SVM has 67.8 ± 35.1 support vectors of the digit 0 of USPS, 29 in the first. The model is the one "
+    "with the best validation accuracy (among ties, the one with the widest kernel, then the smallest C). This choice "
+    "decides how many support vectors there are, because several parameters share the best accuracy.",
     "For OVR, the paper's numbers in parentheses are added, so that every pattern is counted once.",
 )
 

@@ -26,7 +26,7 @@ def feature_picture(features: list[dict[str, Any]], classes: list[str]) -> Figur
     names = [f["name"] for f in features]
     display = SensitivityDisplay(shares[: len(titles)], titles, feature_names=names, top=len(names)).plot()
     for axes in display.axes_:  # one scale, so that panels can be compared
-        axes.set(xlabel="share of the slopes", xlim=(0, 1.05 * max(shares[: len(titles)].max(), 1e-3)))
+        axes.set(xlabel="share of the squared slopes", xlim=(0, 1.05 * max(shares[: len(titles)].max(), 1e-3)))
     return display.figure_
 
 

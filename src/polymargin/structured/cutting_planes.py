@@ -24,7 +24,7 @@ from ..training.certificates import relative_gap
 
 UNUSED_ROUNDS = 50  # rounds after which an unused cut is dropped
 ROUNDING_GAP = 1e-15  # relative gap that is rounding error
-PROGRAM_STEPS = 20_000  # of the small quadratic program in one round
+PROGRAM_STEPS = 20_000, 200_000  # of the small quadratic program in one round, and where they are too few
 GAINED = 0.99  # a round must shrink the gap below this share of it, or there is no other
 NEXT_GAP = 0.01  # share of the gap that a round aims to leave
 POLISH = 30  # most rounds of polishing
@@ -88,7 +88,7 @@ class Cuts:
         self.vectors, self.offsets, self.group, self.a, self.idle = (x[order] for x in arrays)
         self.Q = Q[np.ix_(order, order)]
 
-    def solve(self, tol: float) -> None:
+    def solve(self, tol: float, steps: int) -> None:
         """The dual on these cuts. Each group gets an extra variable without a cut that takes up what its cap leaves."""
         groups, first = np.unique(self.group, return_index=True)
         m, k = len(self.group), len(groups)
@@ -100,7 +100,7 @@ class Cuts:
         a[rest] = np.maximum(caps - np.bincount(np.searchsorted(groups, self.group), self.a, k), 0.0)
         Q[np.ix_(ours, ours)] = self.Q
         offsets = np.append(first + np.arange(k), m + k)
-        self.a = _core.solve_qp(Q, linear, upper, offsets, a, tol, PROGRAM_STEPS)[ours]
+        self.a = _core.solve_qp(Q, linear, upper, offsets, a, tol, steps)[ours]
         self.idle = np.where(self.a > 0, 0, self.idle + 1)
 
 
@@ -119,7 +119,7 @@ def minimize(
     best, best_w, lower = np.inf, np.zeros(size), 0.0  # no dual value is below that of no cuts
     path: list[float] = []
     exact, error, polished, idle = 0.1, None, 0, 0
-    n_iter, status = 0, "solved"
+    n_iter, steps, status = 0, PROGRAM_STEPS[0], "solved"
     try:
         while True:
             w = cuts.w if n_iter or start is None else start
@@ -145,12 +145,14 @@ def minimize(
             new = np.flatnonzero(xi[group] > cuts.slack(w)[group] + 1e-13 * xi[group])
             if len(new) == 0:  # no cut is missing: the small program is not solved well enough
                 if exact < 1e-12 and path[-1] > GAINED * path[-2]:
-                    status = "stalled"
-                    break
+                    if steps == PROGRAM_STEPS[1]:
+                        status = "stalled"
+                        break
+                    steps = PROGRAM_STEPS[1]
                 exact = max(1e-2 * exact, 1e-13)
             cuts.add(group[new], vectors[new], offsets[new])
             wanted = min(max(goal, NEXT_GAP * path[-1]), tol)  # cuts are still missing: more exact would be wasted
-            cuts.solve(exact * wanted * max(best, 1e-300) / cuts.caps.sum())
+            cuts.solve(exact * wanted * max(best, 1e-300) / cuts.caps.sum(), steps)
     except KeyboardInterrupt as stop:  # the model is the best so far
         status, error = "interrupted", stop
     if path and path[-1] <= tol and status != "interrupted":
