@@ -219,7 +219,7 @@ def show(name, n, solvers, limit, keep):
     table = Table(title=f"{name}, {n:,} rows", title_justify="left")
     columns = ("solver", "wall s", "announced", "processor s", "ratio to ours", "memory GB", "accuracy", "Bayes", "")
     for column in columns:
-        table.add_column(column, justify="left" if column in ("solver", "") else "right", no_wrap=True)
+        table.add_column(column, justify="left" if column in ("solver", "") else "right", no_wrap=bool(column))
     ours, forecasts = None, []
     for solver in solvers:
         given, reason = fits("large", [name, n, solver, "--limit", limit], 1, limit)

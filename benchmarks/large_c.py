@@ -158,7 +158,7 @@ def show(name, results, reasons):
     table = Table(title=f"{name}: {shape}; wall / processor seconds", title_justify="left")
     ahead_names = [f"SVC / it, {C:g}" for C in COSTS if C >= LARGE]
     for column in ("machine", *(f"C = {C:g}" for C in COSTS), *ahead_names, f"{COSTS[-1]:g} / 1", "accuracy", ""):
-        table.add_column(column, justify="left" if column in ("machine", "") else "right", no_wrap=True)
+        table.add_column(column, justify="left" if column in ("machine", "") else "right", no_wrap=bool(column))
     missed = []
     for machine, runs in results.items():
         ahead, growth = demands(machine, runs, results.get(PEER, {}))
