@@ -54,16 +54,16 @@ class LocalKernel {
     if (2 * static_cast<Index>(due.size()) <= rows_.active().capacity()) rows_.active().fetch(span(due), fetched_);
   }
 
-  // Values between the rows that are not kept, which are `data` and at the places `missing` of Q.
+  // Values between the rows that are not kept, which are `data` and at the places `missing` of Q: side by side at first, then
+  // each at its place, which is never before the one it had.
   void compute(const std::vector<Index>& missing, const std::vector<Index>& data, Index q, T* Q, Index ld) {
     const Index h = static_cast<Index>(missing.size());
     if (h == q) {
       K_.gram(span(data), Q, ld, team_);
     } else if (h > 0) {
-      if (block_.size() < static_cast<std::size_t>(h * h)) block_.resize(static_cast<std::size_t>(h * h));
-      K_.gram(span(data), block_.data(), h, team_);
-      for (Index a = 0; a < h; ++a)
-        for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block_[a * h + b];
+      K_.gram(span(data), Q, h, team_);
+      for (Index a = h - 1; a >= 0; --a)
+        for (Index b = h - 1; b >= 0; --b) Q[missing[a] * ld + missing[b]] = Q[a * h + b];
     }
   }
 
@@ -73,7 +73,6 @@ class LocalKernel {
   Team& team_;
   std::vector<Index> loaded_;  // whose values the policy has
   std::vector<Index> spent_;   // values computed for a row in working sets, since the active set was chosen
-  std::vector<T> block_;
   std::vector<const T*> fetched_;
 };
 

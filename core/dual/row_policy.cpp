@@ -116,7 +116,8 @@ double RowPolicy<T>::slope(Index k, const double* F, const double* A, const doub
 
 template <class T>
 std::pair<T*, Index> RowPolicy<T>::square(Index q) {
-  if (square_.size() < static_cast<std::size_t>(q * q)) square_.resize(static_cast<std::size_t>(q * q));
+  const std::size_t values = static_cast<std::size_t>(q * q);
+  if (square_.size() < values) square_ = {}, square_.resize(values);  // never two of them at once
   return {square_.data(), q};
 }
 

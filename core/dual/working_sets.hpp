@@ -95,7 +95,6 @@ class WorkingSets {
  private:
   static constexpr Index kBlock = 768;  // largest working set of a large problem
   static constexpr Index kLeast = 96;   // and the smallest: where few rows of a set move, the next one is half as large
-  static constexpr Index kWhole = 1024;      // up to this size the working set is the whole problem
   static constexpr double kFirstTol = 0.3;   // of the first active set, where it was given: others will upset it
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
@@ -204,10 +203,11 @@ class WorkingSets {
     const Index quick = std::max<Index>(
         RowStore<T>::kLeastRows, static_cast<Index>(LateScores<Policy>::kPatience / (double(active_.m) * K_.cost())));
     const Index fair = std::max(kLanes, static_cast<Index>(10 * std::sqrt(double(active_.m))) / kLanes * kLanes);
+    const Index most = RowStore<T>::most_in_set(set_.memory);
     const Index size =
-        active_.m <= kWhole && rows_.active().capacity() >= active_.m
+        active_.m <= most && rows_.active().capacity() >= active_.m
             ? active_.m
-            : std::min({wanted_, fair, policy_.most_rows(), active_.m, rows_.active().capacity(), quick});
+            : std::min({wanted_, fair, policy_.most_rows(), active_.m, rows_.active().capacity(), quick, most});
     if (size == active_.m) {
       set_positions_ = everything(active_.m);
       return;

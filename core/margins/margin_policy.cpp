@@ -239,9 +239,9 @@ std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, I
   const Index most =
       all ? m_ - n
           : std::min({largest_set - n, std::max(kFresh, splits_ ? n / 2 : n), static_cast<Index>(others.size())});
-  // Kernel values of the rows, and of those that are not kept once more on their way; the factor.
+  // Kernel values of the rows, and the factor.
   const double bytes =
-      2 * double(n + most) * double(n + most) * sizeof(T) +
+      double(n + most) * double(n + most) * sizeof(T) +
       (splits_ ? MarginSplitting<T>::bytes(double(n + most)) : 1.5 * largest * largest * sizeof(double));
   // Where most variables go to their upper bounds, steps are few: every one settles some.
   if (full > free && waited_ < kSettling * m_) return {};
