@@ -27,22 +27,48 @@ void each_entry(const Data& X, const std::vector<float>& mean, Index i, const F&
   }
 }
 
+// A sum that keeps what rounding takes from it.
+struct ExactSum {
+  long double high = 0, low = 0;
+  void add(long double a) {
+    const long double sum = high + a, part = sum - high;
+    low += (high - (sum - part)) + (a - part);
+    high = sum;
+  }
+  long double value() const { return high + low; }
+};
+
+// sum_r coef[r] x_r of one feature. Values count from the first of them: coefficients that cancel are summed exactly before what is
+// large in all rows multiplies their sum.
+struct WeightSum {
+  double origin = 0;
+  bool begun = false;
+  long double rest = 0;
+  ExactSum total;
+  void add(long double a, double x) {
+    if (!begun) origin = x, begun = true;
+    rest += a * (x - origin);
+    total.add(a);
+  }
+  double value() const { return static_cast<double>(rest + total.value() * origin); }
+};
+
 // out[j] = sum_r coef[r] k(x_r, x_j) for the rows j in cols.
 template <class T>
 void linear_scores(const KernelBlocks<T>& K, Span<const Index> rows, const double* coef, Span<const Index> cols,
                    double* out) {
   const Data& X = K.data();
   const std::vector<float>& mean = K.mean();
-  std::vector<long double> sums(X.d, 0.0L);
-  long double total = 0;
+  std::vector<WeightSum> sums(X.d);
+  ExactSum total;
   for (Index r = 0; r < rows.size; ++r) {
-    const long double a = coef[r];
-    total += a;
-    each_entry(X, mean, rows[r], [&](Index k, double x) { sums[k] += a * x; });
+    total.add(coef[r]);
+    each_entry(X, mean, rows[r], [&](Index k, double x) { sums[k].add(coef[r], x); });
   }
-  const std::vector<double> w(sums.begin(), sums.end());  // what the model keeps
+  std::vector<double> w(X.d);  // what the model keeps
+  for (Index k = 0; k < X.d; ++k) w[k] = sums[k].value();
   for (Index j = 0; j < cols.size; ++j) {
-    double score = K.kernel().offset * double(total);
+    double score = K.kernel().offset * double(total.value());
     each_entry(X, mean, cols[j], [&](Index k, double x) { score += w[k] * x; });
     out[j] = score;
   }

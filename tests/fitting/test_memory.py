@@ -28,7 +28,7 @@ for machine in (PairwiseSVC(), OneVsRestSVC(), JointSVC("crammer-singer"), Joint
     for search in (
         # The C library may keep matrices of less than 32 MB that are free.
         RadiusMarginSearch(machine, kernel="ellipsoidal", max_iter=2, memory="35MB"),
-        KernelSearchCV(machine, C=[1, 10] if type(machine) is PairwiseSVC else [10], gamma=[0.1, 0.5]),
+        KernelSearchCV(machine, C=[1, 10] if type(machine) is PairwiseSVC else [1], gamma=[0.1, 0.5], cv=3),
         RadiusMarginSearch(machine, max_iter=3),
         RadiusMarginSearch(machine, kernel="ellipsoidal", max_iter=2),
     ):
@@ -46,7 +46,8 @@ for machine in (PairwiseSVC(), OneVsRestSVC(), JointSVC("crammer-singer"), Joint
 
 Y = np.arange(4000) % 4
 Z = r.normal(size=(4000, 6)) + 0.5 * r.normal(size=(4, 6))[Y]
-wide = r.normal(size=(20000, 20)), np.arange(20000) % 4
+many = np.arange(20000) % 4
+wide = r.normal(size=(4, 20))[many] + r.normal(size=(20000, 20)), many
 for model, (X, labels) in (
     (JointSVC("scatter", C=100.0, tol=1e-5), (Z, Y)),
     (OneVsRestSVC(C=10.0), (Z, Y)),

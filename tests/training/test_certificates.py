@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from margin_oracles import Joint
 from oracles import laplacian
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, EnclosingBall, JointSVC, OneVsRestSVC, PairwiseSVC
@@ -116,6 +117,37 @@ def test_min_norm_solvers_stay_feasible_with_indefinite_kernels(solver):
     assert np.all(B[1 - np.arange(10) % 2, np.arange(10)] <= 0)
     assert np.all(np.isfinite(B))
     assert est.status_ != "solved" or est.duality_gap_ == np.inf
+
+
+def test_core_sets_state_the_primal_without_what_float32_may_hide(seed):
+    """The allowance for rounded values decides when growth ends. At tol = 0.01 it is 1e-4 of this value."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(90) % 7
+    X = np.eye(7, 12)[y] + rng.normal(size=(90, 12))
+    est = fit(CoreVectorSVC(C=8.0, gamma=0.2, epsilon=6e-4, random_state=0), X, y)
+    K = np.exp(-0.2 * cdist(X, X, "sqeuclidean"))
+    a = np.zeros(90)
+    a[est.support_] = est.dual_coef_.toarray().sum(axis=0)
+    s = (np.where(y[:, None] == y, 1.0, -1 / 6) * K) @ a
+    primal = a @ s - 2 * est.rho_ + 8.0 * np.sum(np.maximum(est.rho_ - s, 0) ** 2)
+    assert est.primal_objective_ == pytest.approx(primal, rel=2e-6)  # twice what a last pass may leave
+
+
+@pytest.mark.parametrize("machine", ["llw", "adm", "ats", "atm"])
+def test_stopped_fits_far_away_state_the_values_of_their_weights(machine, seed):
+    """Weights of rows at 1e6 are what is left of coefficients that cancel; both sides sum them in extended precision."""
+    rng = np.random.default_rng(seed)
+    C, y = 1000.0, np.arange(60) % 3
+    X = 1e6 + rng.normal(size=(3, 4))[y] + rng.normal(size=(60, 4))
+    est = fit(JointSVC(machine, kernel="linear", intercept="none", C=C, max_iter=20_000), X, y)
+    W = est.coef_.astype(np.longdouble)
+    F = X.astype(np.longdouble) @ W.T
+    own = y[:, None] == np.arange(3)
+    slack = np.maximum(np.where(own, 1 - F if machine in ("ats", "atm") else 0, 1 + F), 0)
+    primal = (W**2).sum() / 2 + C * (slack.sum() if machine in ("llw", "ats") else slack.max(axis=1).sum())
+    weights = np.finfo(np.longdouble).eps * (abs(est.dual_coef_) @ abs(est.support_vectors_ - 1e6)).max() * len(y)
+    rounding = 8 * np.finfo(float).eps * abs(est.coef_).max() + 2 * float(weights)
+    assert est.primal_objective_ == pytest.approx(float(primal), abs=C * slack.size * 4 * 1e6 * rounding)
 
 
 def test_core_sets_that_stop_early_report_their_own_primal(seed):

@@ -15,9 +15,11 @@ import scipy.sparse as sp
 
 from .. import _core, kernels
 from ..fitting.checks import canonical
+from ..training.runs import FLOAT64_ROWS
 
 EDGES = 4096  # values of rho among which the primal is minimized
 NEGLIGIBLE = 1e-6  # relative error of P that counts as none
+CHEAP = 1e8  # kernel values, well under a second
 
 
 @dataclass
@@ -241,11 +243,15 @@ class Search:
     def primal(self, found: Found) -> tuple[float, float, Search | None]:
         """P, the rho that attains it, and a search that would measure P more exactly, if necessary.
 
-        Rounding of kernel values, which enters P - D four times, is added to P.
+        Rounding of kernel values, which enters P - D four times, is added to P. Where D has none and float64 values of all
+        rows are cheap, the more exact search has none either.
         """
-        square = self.model.square + 4 * self.form.error
+        rounding = 4 * self.form.error
+        square = self.model.square + rounding
+        cheap = len(self.known) <= FLOAT64_ROWS and found.n * len(self.model.alpha) <= CHEAP
+        exact = replace(self, form=self.form.widened()) if cheap and rounding > 0 else None
         if self.form.ridge == 0:  # no slack: rho is the smallest score
-            return square - 2 * found.lowest, found.lowest, None
+            return square - 2 * found.lowest, found.lowest, exact
         n, s, ss = np.cumsum(found.moments[:, :-1], axis=1)
         # Rows between rho and the next edge count, too, which makes P no smaller: any rho up to an edge will do.
         edges = self.edges
@@ -257,7 +263,9 @@ class Search:
         # Beside its own terms, and beside the gap's unit: where D is far below, P is small beside that.
         terms = square + 2 * abs(rho[best]) + abs(P - square + 2 * rho[best])
         rough = too_much > NEGLIGIBLE * min(terms, max(abs(P), abs(self.model.dual))) and low < high
-        return P, float(rho[best]), replace(self, low=float(low), high=float(high)) if rough else None
+        if rough:
+            exact = replace(exact or self, low=float(low) - rounding, high=float(high) + rounding)
+        return P, float(rho[best]), exact
 
 
 def best_rho(s: np.ndarray, ridge: np.ndarray) -> float:
