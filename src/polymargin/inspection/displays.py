@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..training.decisions import decision_of
 from .lettering import LEADING, fold, legend_beside, sizes
-from .sensitivity import best_of, has_prototypes, last_step, score_names, sensitivity_map
+from .sensitivity import has_prototypes, machine_in, score_names, sensitivity_map
 
 MOST_BARS = 30  # features with bars of their own
 MOST_PANELS = 24  # with a color bar each, or bars; more maps share one picture or go without
@@ -182,7 +182,7 @@ class SensitivityDisplay:
     ) -> SensitivityDisplay:
         """Compute the maps of a fitted machine, see `sensitivity_map`, and draw them."""
         maps = sensitivity_map(estimator, X, y, of=of, sample_weight=sample_weight)
-        model, _ = last_step(estimator, X)
+        model, _ = machine_in(estimator)
         titles = ["all classes"] if of == "mean" else score_names(model)
         if feature_names is None:  # AutoSVC names the columns that it made
             feature_names = getattr(estimator, "feature_names_out_", None)
@@ -300,9 +300,11 @@ class WeightDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> WeightDisplay:
-        """Read the weights of a fitted machine, or of a pipeline's last step, and draw them; X and y are not used."""
-        estimator = best_of(estimator)
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
+        """Read the weights of a fitted machine, or of the one in a pipeline or search, and draw them.
+
+        X and y are not used.
+        """
+        model, _ = machine_in(estimator)
         check_is_fitted(model)
         B, n = model.dual_coef_, model.shape_fit_[0]
         if sp.issparse(B) and has_prototypes(model):

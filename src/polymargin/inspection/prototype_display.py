@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
@@ -13,7 +12,7 @@ from ..fitting.resources import threads
 from ..training.expansions import kernel_rows
 from .displays import MOST_POINTS, classes_of_support, colors, panels
 from .lettering import FEW_NAMES, legend_beside, write_names
-from .sensitivity import best_of, dense, has_prototypes, own_weights
+from .sensitivity import dense, has_prototypes, machine_in, own_weights
 
 
 class PrototypeDisplay:
@@ -76,10 +75,7 @@ class PrototypeDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> PrototypeDisplay:
         """Project rows, support vectors and prototypes of a fitted machine; of many rows some are drawn."""
-        estimator = best_of(estimator)
-        if isinstance(estimator, Pipeline):
-            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-            estimator = estimator[-1]
+        estimator, X = machine_in(estimator, X)
         check_is_fitted(estimator)
         if estimator.kernel == "precomputed":
             raise ValueError(
