@@ -38,12 +38,12 @@ class Partitions:
         """function(part, *arguments) for every partition, where the partition is."""
         import dask
 
-        shared = dask.delayed(function, pure=False)
+        shared = dask.delayed(function, pure=False)  # one object for all tasks, not a copy in each
         tasks = [dask.delayed(answer)(shared, p, *a) for p, a in zip(self.parts, arguments, strict=True)]
         try:
             answers = dask.compute(*tasks)
         except Exception as error:
-            if type(error).__module__.split(".")[0] != "distributed":  # of a partition
+            if type(error).__module__.split(".")[0] != "distributed":  # what is wrong is in a partition
                 raise
             raise RuntimeError(
                 f"expected the Dask cluster to work until the fit has ended, got {type(error).__name__}; look for a "

@@ -39,9 +39,9 @@ def panels(
 ) -> tuple[Any, np.ndarray]:
     """A figure and n axes in it, in rows of nearly equal length: new ones, given ones, or one divided into a grid.
 
-    In inches: `size` is that of a panel, `above` what its title takes of it; `margin` what the first panel of each row
-    needs besides, and `head` the whole figure. A layout that measures all texts takes seconds for many panels; many
-    therefore have fixed places.
+    In inches: `size` is that of a panel, of which its title takes `above`; `margin` is more width for the first panel
+    of each row, `head` more height for the figure. Many panels have fixed places, because a layout that measures all
+    their texts takes seconds.
     """
     plt = pyplot()
     if isinstance(ax, np.ndarray | list | tuple):
@@ -139,7 +139,7 @@ class SensitivityDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
@@ -283,7 +283,7 @@ class WeightDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples

@@ -53,7 +53,7 @@ class PrototypeDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
@@ -123,7 +123,7 @@ class PrototypeDisplay:
         return self
 
     def _name_classes(self, color: np.ndarray, *, grows: bool) -> None:
-        """Up to 10 in a legend; more colors look alike, so that up to 40 stand beside the squares, or their numbers."""
+        """Up to 10 classes have a legend. More colors look alike, so up to 40 are named beside the squares."""
         there = np.flatnonzero(np.isfinite(self.prototypes).all(axis=1))
         squares = [
             self.ax_.scatter([], [], color=[c], marker="s", edgecolors="black")

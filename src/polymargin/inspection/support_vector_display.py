@@ -49,7 +49,7 @@ class SupportVectorDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
@@ -92,7 +92,7 @@ class SupportVectorDisplay:
         Parameters
         ----------
         estimator : fitted classifier, or Pipeline that ends with one
-            Its support vectors are shown; the hardest need no X, and y, of the training rows, only for reductions.
+            The machine. Its hardest rows need no X; those of reductions need y, the labels of the training rows.
         X, y : array-like of shape (n_samples, n_features) and (n_samples,), default=None
             Rows and classes to choose the easiest from: the best of each class in turn, by how far the own score is
             above the best other one.
@@ -106,6 +106,7 @@ class SupportVectorDisplay:
         Returns
         -------
         display : SupportVectorDisplay
+            The picture, drawn.
         """
         if which not in ("hardest", "easiest"):
             raise ValueError(f'expected which to be "hardest" or "easiest", got {which!r}')

@@ -70,7 +70,7 @@ def rows(row: str, fast: bool) -> tuple:
     return X[some], D.y_train[some], X_test[::300], D.y_test[::300]
 
 
-SEEDS = range(5)  # the samples decide: every cell of a core vector machine is a mean over these
+SEEDS = range(5)  # of the random samples: every cell of a core vector machine is a mean over these
 PRINTED_CODE = "MCVM, code as printed"
 STEPWISE = "MCVM, one of 59"
 

@@ -113,8 +113,8 @@ def evaluator(
 
     def evaluate(gamma: float) -> np.ndarray:
         accuracy = np.empty((len(Cs), len(rows)))
-        # Unsolved corners of the grid are judged all the same, and so are corners at which another machine is advised;
-        # the kernel matrix needs no check for every fit.
+        # Corners of the grid count even if the solver stalls there, or advises another machine. The kernel matrix need
+        # not be checked in every fit.
         with warnings.catch_warnings(), sklearn.config_context(assume_finite=True):
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", ".*classes overlap", UserWarning)

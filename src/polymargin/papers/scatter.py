@@ -43,9 +43,9 @@ exhibit = exhibits_of("scatter", "Jenssen et al. 2012, PLoS ONE 7(10) e42947, ")
 
 
 def folds(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Ten folds of round(n / 10) rows in random order; rows that are left over are trained on only.
+    """Ten folds of round(n / 10) rows in random order; leftover rows are used for training only.
 
-    So the paper's seem to be: its means are multiples of 1/210 for the 214 rows of Glass, of 1/330 for the 334 of
+    The paper seems to do the same: its means are multiples of 1/210 for the 214 rows of Glass, of 1/330 for the 334 of
     table 6, and of 1/180 for the 178 of Wine.
     """
     order, size = np.random.default_rng(SEED).permutation(n), round(n / 10)
@@ -155,7 +155,7 @@ def predicted(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def long(column: str, T: int) -> bool:
-    """Whether a fit takes so long that a single draw is tried, and timed while it is tried."""
+    """Whether a fit takes so long that there is one draw only, timed while its error is computed."""
     return column == "OVR" and T > 1000
 
 
@@ -301,7 +301,7 @@ def ad_svm_scores(model: JointSVC, K: np.ndarray, K_support: np.ndarray, rule: s
 
 
 def rules(row: str, column: str, fast: bool) -> dict:
-    """The best ten-fold accuracy of a rule over nu and the widths; all rules but the first share their training."""
+    """The best ten-fold accuracy of a rule over nu and the kernel widths; all rules but the first have an intercept."""
     X, y, splits = rows(row)
     splits = splits[:2] if fast else splits
     smallest = min(np.unique(y[train], return_counts=True)[1].min() / len(train) for train, _ in splits)
