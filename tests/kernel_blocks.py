@@ -2,31 +2,18 @@
 
 import numpy as np
 import scipy.sparse as sp
+from oracles import KERNELS, kernel_values
 
 from polymargin import _core
 
-KINDS = ["rbf", "linear", "poly", "sigmoid", "cosine", "laplacian"]
+KINDS = list(KERNELS)
 TOLERANCE = {"float32": 4e-6, "float64": 1e-13}
 
 
-def naive(A, B, *, kind, gamma=1.0, gammas=None, degree=3, coef0=0.0, offset=0.0):
-    """Kernel matrix in float64, one entry at a time in spirit."""
-    A, B = np.asarray(A, float), np.asarray(B, float)
-    difference = A[:, None, :] - B[None, :, :]
-    if kind == "rbf":
-        K = np.exp(-(difference**2 * (gamma if gammas is None else gammas)).sum(-1))
-    elif kind == "laplacian":
-        K = np.exp(-gamma * np.abs(difference).sum(-1))
-    elif kind == "cosine":
-        lengths = np.outer(np.linalg.norm(A, axis=1), np.linalg.norm(B, axis=1))
-        K = np.divide(A @ B.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)
-    else:
-        K = A @ B.T
-        if kind == "poly":
-            K = (gamma * K + coef0) ** degree
-        elif kind == "sigmoid":
-            K = np.tanh(gamma * K + coef0)
-    return K + offset
+def naive(A, B, *, kind, gammas=None, offset=0.0, **options):
+    """The kernel matrix in float64 of a record as the core takes it."""
+    options |= {} if gammas is None else {"gamma": gammas}
+    return kernel_values(kind, np.asarray(A, float), np.asarray(B, float), **options) + offset
 
 
 def all_rows(X):

@@ -19,6 +19,7 @@ Its dual, with Q_ij = ([y_i = y_j] - 1/T) k_ij:
               exact intercept: the sum over class c is pi_c T (nu form), lambda pi_c T, lambda free (C form)
 """
 
+import inspect
 import warnings
 from dataclasses import dataclass
 
@@ -57,7 +58,15 @@ def laplacian(X, Z, gamma=1.0):
     return np.exp(-gamma * np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2))
 
 
+# The one list of kernels in the tests. The sigmoid kernel is indefinite on most rows: fits with it have no certificate.
 KERNELS = dict(rbf=rbf, linear=linear, poly=poly, sigmoid=sigmoid, cosine=cosine, laplacian=laplacian)
+DEFINITE = [name for name in KERNELS if name != "sigmoid"]
+
+
+def kernel_values(kernel, X, Z, **options):
+    """k between the rows of X and Z, with those of the options (gamma, degree, coef0) that the kernel has."""
+    takes = inspect.signature(KERNELS[kernel]).parameters
+    return KERNELS[kernel](X, Z, **{name: value for name, value in options.items() if name in takes})
 
 
 def default_gamma(X, gamma):

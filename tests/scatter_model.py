@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from data_sets import blobs
-from oracles import KERNELS, Scatter, default_gamma
+from oracles import Scatter, default_gamma, kernel_values
 
 from polymargin import JointSVC
 
@@ -40,9 +40,7 @@ def naive_kernel(X, Z, kernel="rbf", gamma="scale", degree=3, coef0=0.0):
     """k between X and the training rows Z by the naive formulas."""
     if kernel == "precomputed":
         return X
-    options = dict(gamma=default_gamma(Z, gamma), degree=degree, coef0=coef0)
-    takes = dict(rbf=["gamma"], laplacian=["gamma"], sigmoid=["gamma", "coef0"], poly=["gamma", "degree", "coef0"])
-    return KERNELS[kernel](X, Z, **{k: options[k] for k in takes.get(kernel, [])})
+    return kernel_values(kernel, X, Z, gamma=default_gamma(Z, gamma), degree=degree, coef0=coef0)
 
 
 def problem(est, X, y, weights=None):

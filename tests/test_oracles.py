@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from data_sets import DATA, blobs
 from oracle_values import PRINTED_16, ROWS, SENSITIVITY
-from oracles import KERNELS, Scatter, binary_svc, default_gamma, rbf
+from oracles import KERNELS, Scatter, binary_svc, default_gamma, kernel_values, rbf
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.svm import SVC
+
+from polymargin import kernels
 
 LOSSES = ["hinge", "squared_hinge", "logistic"]
 CASES = [  # intercept, priors, weights
@@ -23,10 +25,13 @@ CASES = [  # intercept, priors, weights
 def test_naive_kernels(name):
     X, _ = blobs([5, 4], 3, seed=0)
     X[2] = 0
-    options = dict(rbf=dict(gamma=0.3), laplacian=dict(gamma=0.3), poly=dict(gamma=0.3, degree=2, coef0=0.5))
-    options["sigmoid"] = dict(gamma=0.3, coef0=0.5)
-    K = KERNELS[name](X, X[:4], **options.get(name, {}))
-    np.testing.assert_allclose(K, pairwise_kernels(X, X[:4], name, **options.get(name, {})), rtol=1e-12, atol=1e-15)
+    options = dict(gamma=0.3, degree=2, coef0=0.5)
+    expected = pairwise_kernels(X, X[:4], name, filter_params=True, **options)
+    np.testing.assert_allclose(kernel_values(name, X, X[:4], **options), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_every_kernel_has_a_naive_one():
+    assert set(KERNELS) == set(kernels.BY_NAME)
 
 
 def test_naive_rbf_with_a_gamma_per_feature():

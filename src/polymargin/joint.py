@@ -295,7 +295,7 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
         given = training_set(self, X, y, sample_weight, precomputed=self.kernel == "precomputed")
         X, rows, T = given.X, given.rows, len(given.classes)
         n_threads, memory = fit_resources(self, X)
-        priors = check_priors(self.priors, intercept, T)
+        priors = check_priors(self.priors, T)
         gamma = self._gamma(X, given.sample_weight)
         start = self._last_dual(rows, X.shape[0], T) if self.warm_start else None
         announce(given, kernels.kind(self.kernel), n_threads, memory, self.verbose)
@@ -337,6 +337,10 @@ class JointSVC(CallbackSupportMixin, PrototypeClassifier):
                     f'expected {parameter}=None with machine="{self.machine}", got {getattr(self, parameter)!r}; '
                     f"it has no such form"
                 )
+        if self.priors is not None and intercept != "exact":
+            raise ValueError(
+                f'expected intercept="exact" with priors, which set its class sums, got intercept="{intercept}"'
+            )
         return intercept
 
     def _last_dual(self, rows: np.ndarray, n: int, n_classes: int) -> np.ndarray | None:

@@ -228,6 +228,11 @@ def indefinite_advice(kernel: str | Callable) -> str:
     )
 
 
+def some_of(rows: np.ndarray) -> np.ndarray:
+    """About a thousand of the rows, evenly spaced, to judge all of them by."""
+    return rows[:: max(1, len(rows) // 1024)]
+
+
 def float32_error(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> float:
     """The approximate largest error of a kernel value between rows of X when it is computed in float32."""
     return float(float32_errors(X, rows, kernel).max(initial=0.0))
@@ -248,7 +253,7 @@ def float32_errors(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarr
         if kernel["kind"] == "laplacian" or (X.shape[1] <= DIRECT and not sp.issparse(X)):
             return np.full(len(rows), eps)
         scale = kernel["gamma"] if kernel["gammas"] is None else kernel["gammas"]
-        center = 0.0 if sp.issparse(X) else X[rows[:: max(1, len(rows) // 1024)]].mean(axis=0, dtype=np.float64)
+        center = 0.0 if sp.issparse(X) else X[some_of(rows)].mean(axis=0, dtype=np.float64)
         norms, step = np.empty(len(rows)), max(64, (1 << 17) // max(1, X.shape[1]))  # rows that stay in cache
         for at in range(0, len(rows), step):
             block = X[rows[at : at + step]]
@@ -263,7 +268,7 @@ def is_far(X: Any, rows: np.ndarray) -> bool:
     """Whether dense rows have a mean that outweighs their spread; CSR rows cannot be centered."""
     if sp.issparse(X):
         return False
-    some = X[rows[:: max(1, len(rows) // 1024)]].astype(np.float64)
+    some = X[some_of(rows)].astype(np.float64)
     return bool(np.sum(some.mean(axis=0) ** 2) > 100 * np.sum(some.var(axis=0)))
 
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from data_sets import blobs
 from model_files import assert_same_model, unpack
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import DEFINITE
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
@@ -36,7 +37,7 @@ WORDS = np.array(["ash", "oak", "willow"])
 
 MODELS = {
     **{machine: JointSVC(machine) for machine in MACHINES},
-    **{kernel: JointSVC("scatter", kernel=kernel) for kernel in ("linear", "poly", "cosine", "laplacian")},
+    **{kernel: JointSVC("scatter", kernel=kernel) for kernel in DEFINITE},
     "linear margins": JointSVC("crammer-singer", kernel="linear"),
     "ellipsoidal": JointSVC("scatter", gamma=[0.1, 0.2, 0.0, 0.3], random_state=3),
     "nu": JointSVC("scatter", nu=0.2),

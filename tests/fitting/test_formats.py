@@ -41,7 +41,7 @@ def read_only(X):
     return X
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian", "cosine", "poly"])
+@pytest.mark.parametrize("kernel", oracles.DEFINITE)
 @pytest.mark.parametrize(
     "form",
     [
@@ -159,7 +159,7 @@ def test_flags_and_constants_are_not_badly_scaled(form, rng):
     assert JointSVC("scatter").fit(form(X), y).status_ == "solved"  # and a warning would be an error
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine", "laplacian"])
+@pytest.mark.parametrize("kernel", oracles.DEFINITE)
 def test_csr_without_values(kernel):
     X, y = sp.csr_array((6, 3)), np.arange(6) % 2
     sparse, dense = (JointSVC("scatter", kernel=kernel, coef0=1.0).fit(Z, y) for Z in (X, X.toarray()))

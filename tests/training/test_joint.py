@@ -35,20 +35,14 @@ EXACT = dict(tol=1e-9)
 @pytest.mark.parametrize("kernel", sorted(oracles.KERNELS))
 def test_scores_are_the_expansion(kernel, nu, intercept):
     X, y = wine()
-    model = JointSVC(
-        "scatter", kernel=kernel, gamma=0.3, nu=nu, intercept=intercept, coef0=0.5, degree=2, max_iter=20_000
-    )
-    parameters = dict(gamma=0.3) if kernel in kernels.HAS_GAMMA else {}
-    if kernel in ("poly", "sigmoid"):
-        parameters["coef0"] = 0.5
-    if kernel == "poly":
-        parameters["degree"] = 2
+    options = dict(gamma=0.3, degree=2, coef0=0.5)
+    model = JointSVC("scatter", kernel=kernel, nu=nu, intercept=intercept, max_iter=20_000, **options)
     try:
         model.fit(X, y)
     except ConvergenceWarning:  # the sigmoid kernel need not be positive definite
         assert kernel == "sigmoid"
         return
-    K = oracles.KERNELS[kernel](X, X[model.support_], **parameters)
+    K = oracles.kernel_values(kernel, X, X[model.support_], **options)
     assert_allclose(model.decision_function(X), K @ model.dual_coef_.toarray().T + model.intercept_, atol=1e-10)
     assert_array_equal(model.predict(X), model.classes_[model.decision_function(X).argmax(axis=1)])
 

@@ -13,10 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from .. import kernels
 from ..files.records import NAMES, stored
 from ..fitting.callbacks import with_callbacks
-from ..fitting.checks import check_rows, check_sample_weight
-from ..fitting.examples import Examples, training_set
+from ..fitting.examples import Examples, partial_set, training_set
 from ..fitting.frame import Frame
-from ..fitting.labels import check_labels, index_among
 from ..fitting.scales import unit_rows
 from ..fitting.state import keep, whole
 from . import options
@@ -98,7 +96,7 @@ class CoreVectorSVC(CoreModel):
     gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
         "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features. One number per feature is the ellipsoidal RBF.
     degree, coef0
-        Of the polynomial and the sigmoid kernel.
+        Of the polynomial and the sigmoid kernel, as in :class:`JointSVC`.
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class; "balanced" gives all classes the same total weight.
     max_iter : int, default=10_000_000
@@ -256,7 +254,7 @@ class CoreVectorSVC(CoreModel):
                 form_of = partial(self._form, 2, gamma)
                 self._set_pairs(frame, fit_pairs(form_of, examples, limits), examples)
                 return self
-            form = self._form(len(given.classes), gamma, given.weight.sum(), X[rows[:: max(1, len(rows) // 1024)]])
+            form = self._form(len(given.classes), gamma, given.weight.sum(), X[kernels.some_of(rows)])
             start = self._last_dual(rows, n) if self.warm_start else None
             self._set_model(frame, learn(form, examples, limits, start), rows)
             frame.remark = self._overlap(X, rows, given.y)
@@ -331,19 +329,9 @@ class CoreVectorSVC(CoreModel):
         begin = time.perf_counter()
         self._check()
         first = not hasattr(self, "_kept")
-        if first:
-            X, y = check_rows(self, X, y, fit=True, precomputed=False)
-            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"expected at least 2 classes in partial_fit, got 1 class ({self.classes_[0]!r}); declare all "
-                    "of them in the first call with classes="
-                )
-        else:
-            check_labels(y)
-            X, y = check_rows(self, X, y, fit=False, precomputed=False), np.asarray(y)
-        weight = check_sample_weight(sample_weight, X.shape[0])
-        index = index_among(self.classes_, y)
+        known = None if first else self.classes_
+        X, y, weight, self.classes_ = partial_set(self, (X, y, sample_weight), classes, known)
+        index = np.searchsorted(self.classes_, y)
         if first:
             self.gamma_, self.n_seen_ = self._gamma(X, weight), 0
         rows = np.flatnonzero(weight)

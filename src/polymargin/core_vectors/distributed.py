@@ -38,12 +38,12 @@ class Partitions:
         """function(part, *arguments) for every partition, where the partition is."""
         import dask
 
-        shared = dask.delayed(function, pure=False)
+        shared = dask.delayed(function, pure=False)  # one object for all tasks, not a copy in each
         tasks = [dask.delayed(answer)(shared, p, *a) for p, a in zip(self.parts, arguments, strict=True)]
         try:
             answers = dask.compute(*tasks)
         except Exception as error:
-            if type(error).__module__.split(".")[0] != "distributed":  # of a partition
+            if type(error).__module__.split(".")[0] != "distributed":  # what is wrong is in a partition
                 raise
             raise RuntimeError(
                 f"expected the Dask cluster to work until the fit has ended, got {type(error).__name__}; look for a "
@@ -148,47 +148,54 @@ def source_of(
     return None if stream is None else (stream, stream.facts(), stream.names)
 
 
-def distributed_source(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Partitions, Facts, list | None]:
+def distributed_source(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Partitions, Facts, list[str] | None]:
     """A Dask array or data frame as a source, with what a first pass learns about it."""
-    import dask
-
-    names = None
-    if hasattr(X, "columns"):
-        target = y if isinstance(y, str) else None
-        if target is not None and target not in X.columns:
-            raise ValueError(f"expected y to be the name of a column, one of {list(X.columns)[:10]}, got {y!r}")
-        names = [str(c) for c in X.columns if c != target]
-        frames = X.to_delayed()
-        columns = [frames]
-        parts = [dask.delayed(tuple)([target, frame]) for frame in frames] if target is not None else None
-    else:
-        if X.ndim != 2:
-            raise ValueError(f"expected X to have 2 dimensions, got {X.ndim}")
-        X = X.rechunk({1: -1})
-        columns, parts = [X.to_delayed().ravel()], None
-    if parts is None:
-        for other in (y, sample_weight):
-            if other is None:
-                continue
-            if not is_dask(other):
-                raise ValueError(
-                    "expected y and sample_weight to be Dask collections with the partitions of X, got arrays"
-                )
-            if hasattr(other, "rechunk") and hasattr(X, "chunks") and not np.isnan(X.shape[0]):
-                other = other.rechunk((X.chunks[0],))
-            columns.append(np.ravel(other.to_delayed()))
-        if len({len(c) for c in columns}) > 1:
-            raise ValueError(
-                f"expected X, y and sample_weight to have the same partitions, got {[len(c) for c in columns]} of "
-                "them; rechunk or repartition them alike"
-            )
-        if len(columns) < 2:
-            raise ValueError("expected y to be a Dask collection of labels or the name of a column, got None")
-        parts = [dask.delayed(tuple)(list(part)) for part in zip(*columns, strict=True)]
-    elif sample_weight is not None:
-        raise ValueError(
-            "expected sample_weight to be None where y is the name of a column, got weights; pass y as a series"
-        )
+    frame = hasattr(X, "columns")
+    target = y if frame and isinstance(y, str) else None
+    names = [str(c) for c in X.columns if c != target] if frame else None
+    parts = with_target(X, target, sample_weight) if target is not None else side_by_side(X, y, sample_weight)
     source = Partitions(parts)
     estimator.traffic_ = source.traffic
     return source, source.facts(), names
+
+
+def with_target(frame: Any, target: str, sample_weight: Any) -> list[Any]:
+    """The partitions of a data frame, one of whose columns holds the labels."""
+    import dask
+
+    if target not in frame.columns:
+        raise ValueError(f"expected y to be the name of a column, one of {list(frame.columns)[:10]}, got {target!r}")
+    if sample_weight is not None:
+        raise ValueError(
+            "expected sample_weight to be None where y is the name of a column, got weights; pass y as a series"
+        )
+    return [dask.delayed(tuple)([target, part]) for part in frame.to_delayed()]
+
+
+def side_by_side(X: Any, y: Any, sample_weight: Any) -> list[Any]:
+    """The partitions of rows, labels and weights, which must be cut alike."""
+    import dask
+
+    if not hasattr(X, "columns"):
+        if X.ndim != 2:
+            raise ValueError(f"expected X to have 2 dimensions, got {X.ndim}")
+        X = X.rechunk({1: -1})
+    columns = [list(np.ravel(X.to_delayed()))]
+    for other in (y, sample_weight):
+        if other is None:
+            continue
+        if not is_dask(other):
+            raise ValueError("expected y and sample_weight to be Dask collections with the partitions of X, got arrays")
+        if hasattr(other, "rechunk") and hasattr(X, "chunks") and not np.isnan(X.shape[0]):
+            other = other.rechunk((X.chunks[0],))
+        columns.append(list(np.ravel(other.to_delayed())))
+    if len({len(c) for c in columns}) > 1:
+        raise ValueError(
+            f"expected X, y and sample_weight to have the same partitions, got {[len(c) for c in columns]} of "
+            "them; rechunk or repartition them alike"
+        )
+    if len(columns) < 2:
+        raise ValueError("expected y to be a Dask collection of labels or the name of a column, got None")
+    return [dask.delayed(tuple)(list(part)) for part in zip(*columns, strict=True)]

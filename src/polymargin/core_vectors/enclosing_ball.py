@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,13 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _core, kernels
-from ..files.kinds import Infinite
 from ..files.records import NAMES, stored
 from ..fitting.callbacks import CallbackSupportMixin, with_callbacks
-from ..fitting.checks import canonical, check_sample_weight
+from ..fitting.checks import canonical, check_rows, check_sample_weight
 from ..fitting.estimator import Estimator
 from ..fitting.examples import Examples
 from ..fitting.frame import WHAT_TO_DO, Frame
-from ..fitting.parameters import KERNEL, NONE, POSITIVE, RUN, Function, Name, Number, check_parameters
+from ..fitting.parameters import KERNEL, NONE, POSITIVE, RUN, Function, Infinity, Name, Number, check_parameters
 from ..fitting.resources import budget, threads
 from ..fitting.scales import column_moments
 from ..fitting.state import whole
@@ -33,6 +31,7 @@ from .whole import learn
 CONSTRAINTS = {
     "sample_size": (NONE, Number("a positive integer", least=1, integer=True)),
     "max_core": (Number("a positive integer", least=1, integer=True),),
+    "C": (POSITIVE, Infinity("infinity for a ball around all rows")),
     **{name: rule for name, rule in {**KERNEL, **RUN}.items() if name != "class_weight"},
     # The distance of a new row needs k(x, x), which a precomputed matrix does not hold.
     "kernel": (
@@ -42,14 +41,13 @@ CONSTRAINTS = {
 }
 EXACT_CENTER = 4096  # core vectors up to which the length of the center is recomputed
 BLOCK = 4096  # rows scored at a time
-HOW = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
 
 
 MORE = "raise max_iter, max_core or time_limit, scale the columns of X, or accept a larger tol"
 ADVICE = dict.fromkeys(WHAT_TO_DO, MORE)
 
 
-@stored({**CONSTRAINTS, "C": (POSITIVE, Infinite())}, BALL, NAMES, check_ball)
+@stored(CONSTRAINTS, BALL, NAMES, check_ball)
 class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
     r"""Smallest ball around the data in the space of a kernel, as an outlier detector.
 
@@ -174,9 +172,8 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
         """
         begin = time.perf_counter()
         check_parameters(self, CONSTRAINTS)
-        if not (isinstance(self.C, int | float | np.number) and self.C > 0):
-            raise ValueError(f"EnclosingBall: expected C to be a positive number or infinity, got {self.C!r}")
-        X = canonical(validate_data(self, X, **HOW))
+        how = dict(accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
+        X = canonical(validate_data(self, X, **how))
         sample_weight = check_sample_weight(sample_weight, X.shape[0])
         rows = np.flatnonzero(sample_weight)
         self.gamma_ = None
@@ -218,10 +215,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
     def _form(self, X: Any, rows: np.ndarray) -> Form:
         ridge = 1 / float(self.C)
         form = Form(kernels.Kernel.of(self), 0.0, 1, 1.0, 0.0, ridge, ball=True, threads=threads(self.n_jobs))
-        if self.kernel not in kernels.BOUNDED:
-            return form
-        error = kernels.float32_error(X, rows[:: max(1, len(rows) // 1024)], form.record(X, X))
-        return replace(form, error=error) if error < 1e-4 * self.tol else form
+        return form.rounded(X[kernels.some_of(rows)], self.tol)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Minus the squared distances from the center.
@@ -237,7 +231,7 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
             :math:`-\\|\\phi(x) - c\\|^2`.
         """
         check_is_fitted(self)
-        X = canonical(validate_data(self, X, reset=False, **HOW))
+        X = check_rows(self, X, fit=False, precomputed=False)
         if self.kernel == "linear" and not sp.issparse(X) and not sp.issparse(self.support_vectors_):
             # Squares of differences keep their digits far from the origin.
             center, blocks = self.dual_coef_ @ self.support_vectors_.astype(np.float64), range(0, len(X), BLOCK)

@@ -17,9 +17,8 @@ ENOUGH = 1024  # no forecast with fewer core vectors: the slope may still become
 APART = 1.5  # smallest ratio of two core sizes that give a slope
 BEYOND = 1.5  # a forecast of this many times the largest core is certainly out of reach
 DENSE, MANY = 1 / 4, 1000  # share and number of rows: with more core vectors, solving all rows at once is faster
-FORETOLD = (
-    2.4  # the forecast must exceed that by this factor: for five overlapping classes it was 9,500, in truth 3,600
-)
+# The forecast must exceed that by this factor: for five overlapping classes it was 9,500, in truth 3,600.
+FORETOLD = 2.4
 
 
 def dense(n: int) -> int:

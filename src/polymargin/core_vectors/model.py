@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..fitting.parameters import BOOL, KERNEL, NONE, POSITIVE, RUN, Name, Number
 from ..fitting.resources import threads
 from ..fitting.scales import unit_rows
 from ..training.certificates import claim_less, core_error, relative_gap
-from ..training.decisions import Decision
+from ..training.decisions import Decision, winners
 from ..training.problem import Coefficients
 from ..training.prototypes import PrototypeClassifier
 from .growth import Growth
@@ -41,15 +40,12 @@ CONSTRAINTS = {
     **KERNEL,
     **RUN,
 }
-ADVICE = {
+ADVICE = WHAT_TO_DO | {
     "max_iter": "raise max_iter or max_core, raise C or lower nu (a large ridge makes every row a core vector), or "
     "accept a larger tol; warm_start=True continues from here; where classes overlap use LandmarkSVC",
     "time_limit": "raise time_limit, give more threads, or accept a larger tol; warm_start=True continues from here",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or accept a larger "
-    "tol",
     "large_core": "the classes overlap, so that the core set does not stay small; use LandmarkSVC, whose time grows "
     "only like the number of rows, or raise max_core if it is to grow all the same",
-    "interrupted": WHAT_TO_DO["interrupted"],
 }
 
 
@@ -95,10 +91,7 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
                 UserWarning,
                 stacklevel=CALLER + 2,
             )
-        error = np.inf
-        if self.kernel in kernels.BOUNDED:
-            error = kernels.float32_error(some, np.arange(some.shape[0]), form.record(some, some))
-        return replace(form, error=error) if error < 1e-4 * self.tol else form
+        return form.rounded(some, self.tol)
 
     def _last_dual(self, rows: np.ndarray, n: int) -> np.ndarray | None:
         """The coefficients of the last fit on the used rows, if that had n rows."""
@@ -178,7 +171,6 @@ class CoreModel(CallbackSupportMixin, PrototypeClassifier):
     def predict(self, X: Any) -> np.ndarray:
         if self.scheme == "joint":
             return super().predict(X)
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
+        return self.classes_[winners(self.decision_function(X))]
 
     predict.__doc__ = PrototypeClassifier.predict.__doc__

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..fitting.examples import Examples
+from ..kernels import some_of
 from ..training.pair_codes import all_pairs
 from ..training.problem import Coefficients
 from .growth import Growth
@@ -72,7 +73,7 @@ def fit_pairs(form_of: Callable[[float, Any], Form], e: Examples, limits: CoreLi
         share = now + (limits.deadline - now) / (len(pairs) - k)  # an even share of what is left
         own = np.flatnonzero((e.y == a) | (e.y == b))
         pair = Examples(e.X, e.rows[own], (e.y[own] == b).astype(np.int64), 2, e.weight[own], e.kernel)
-        form = form_of(pair.weight.sum(), e.X[pair.rows[:: max(1, len(own) // 1024)]])
+        form = form_of(pair.weight.sum(), e.X[some_of(pair.rows)])
         fit = learn(form, pair, replace(limits, deadline=share))
         core = fit.certified()[0]
         core.rows.index = own[core.rows.index]

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from .. import _core, kernels
-from ..fitting.checks import canonical
+from ..fitting.checks import stacked
+from ..fitting.examples import segments_of
 from ..training.runs import FLOAT64_ROWS
 
 EDGES = 4096  # values of rho among which the primal is minimized
@@ -60,15 +60,14 @@ class Rows:
 def joined(parts: list[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]
-    X: Any = [p.X for p in parts]
-    X = canonical(sp.vstack(X, format="csr")) if sp.issparse(X[0]) else np.concatenate(X)
-    return Rows(*(np.concatenate([getattr(p, f) for p in parts]) if f != "X" else X for f in Rows.__annotations__))
+    columns = zip(*((p.index, p.y, p.weight) for p in parts), strict=True)
+    index, y, weight = (np.concatenate(column) for column in columns)
+    return Rows(index, stacked([p.X for p in parts]), y, weight)
 
 
 def by_class(y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """The order of rows by class, and where each class begins there."""
-    order = np.argsort(y, kind="stable").astype(np.int64)
-    return order, np.concatenate(([0], np.cumsum(np.bincount(y, minlength=n_classes)))).astype(np.int64)
+    return np.argsort(y, kind="stable").astype(np.int64), segments_of(y, n_classes)
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,13 @@ class Form:
     @property
     def dtype(self) -> str:
         return "float32" if self.error > 0 else "float64"
+
+    def rounded(self, some: Any, tol: float) -> Form:
+        """The same with float32 kernel values, where they are bounded and, on some rows, exact enough for tol."""
+        if self.kernel.name not in kernels.BOUNDED:
+            return self
+        error = kernels.float32_error(some, np.arange(some.shape[0]), self.record(some, some))
+        return replace(self, error=error) if error < 1e-4 * tol else self
 
     def widened(self) -> Form:
         """The same with float64 kernel values."""
@@ -153,10 +159,14 @@ class Model:
 
 def hashed(index: np.ndarray, seed: int) -> np.ndarray:
     """A random number in [0, 1) for each row, from its number alone (SplitMix64): the same wherever the row is."""
-    z = index.astype(np.uint64) + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % (1 << 64))
+    return mixed(index.astype(np.uint64) + np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % (1 << 64))) / 2.0**64
+
+
+def mixed(z: np.ndarray) -> np.ndarray:
+    """The bits of 64-bit numbers, mixed so that similar numbers become unlike."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
-    return (z ^ (z >> np.uint64(31))) / 2.0**64
+    return z ^ (z >> np.uint64(31))
 
 
 @dataclass

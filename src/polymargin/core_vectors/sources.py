@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 
 from .. import kernels
 from ..fitting.checks import canonical, check_classes, check_numbers, check_sample_weight, class_weights
 from ..fitting.labels import check_labels
+from ..fitting.resources import row_bytes
 from ..fitting.scales import column_moments
 from .search import Block
 
@@ -29,9 +29,7 @@ SOME = 1024  # rows kept to decide about the arithmetic
 
 def rows_in_block(X: Any) -> int:
     """Rows of a block of some megabytes at most, and few enough to look at the clock after each."""
-    n = max(X.shape[0], 1)
-    size = (X.data.nbytes + X.indices.nbytes) / n if sp.issparse(X) else X.shape[1] * X.dtype.itemsize
-    return int(np.clip(BLOCK_BYTES // max(size, 1), 1024, 1 << 14))
+    return int(np.clip(BLOCK_BYTES // max(row_bytes(X), 1), 1024, 1 << 14))
 
 
 @dataclass
@@ -81,11 +79,6 @@ class Facts:
     mean: np.ndarray
     variance: np.ndarray
     some: Any  # rows
-
-    @property
-    def row_bytes(self) -> float:
-        some = self.some
-        return (some.data.nbytes + some.indices.nbytes if sp.issparse(some) else some.nbytes) / some.shape[0]
 
     @classmethod
     def of(cls, X: Any, y: np.ndarray, weight: np.ndarray) -> Facts:
@@ -165,9 +158,7 @@ def begin_with(estimator: Any, source: Any, facts: Facts, names: list[str] | Non
     estimator.n_features_in_, estimator.classes_, estimator.shape_fit_ = d, classes, (facts.n, d)
     if names is not None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    estimator.gamma_ = None
-    if kernels.kind(estimator.kernel) in kernels.HAS_GAMMA:
-        estimator.gamma_ = kernels.resolve_gamma(estimator.kernel, estimator.gamma, facts.mean, facts.variance, d)
+    estimator.gamma_ = kernels.resolve_gamma(estimator.kernel, estimator.gamma, facts.mean, facts.variance, d)
 
 
 def is_mapped(X: Any, y: Any) -> bool:

@@ -75,24 +75,7 @@ def solve_whole(fit: Growth, e: Examples, alpha: np.ndarray | None, tol: float) 
     begin = np.zeros(len(e)) if alpha is None else alpha[e.order]
     fit.status = "solved"
     while True:
-        solver = fit.form.solver(e.X, e.sorted_rows, e.segments, fit.limits.memory)
-        ridge = (fit.form.ridge / e.weight)[e.order]
-        linear, upper = linear_term(fit.form, e, scaled), np.full(len(e), np.inf)
-        while True:
-            out = solver.solve(
-                linear, upper, ridge, "total" if scaled else "none", False, begin, tol, scaled,
-                max(fit.limits.max_iter - fit.n_iter, 0), fit.limits.left(),
-                fit._asked if fit.limits.progress else None,
-            )  # fmt: skip
-            begin, fit.n_iter, fit.signalled = out["alpha"], fit.n_iter + out["n_iter"], out["signalled"]
-            fit.status = out["status"]
-            # A stop on the way leaves the machine of some rows without scores: the core set's own is proven at least.
-            if begin.any() and (scaled or np.isfinite(out["primal"])):
-                judge(fit, e, begin, out["gradient"] if scaled else out["gradient"] + linear, ridge)
-            if fit.status != "solved" or fit.gap <= fit.limits.tol or tol < FINEST:
-                break
-            tol *= 0.01
-        fit.evaluations += int(solver.evaluations)
+        begin, tol = refine(fit, e, begin, scaled, tol)
         coarse = fit.gap > fit.limits.tol or 4 * fit.form.error > ROUNDING_SHARE * fit.limits.tol * abs(fit.model.dual)
         if not (fit.form.error > 0 and coarse and fit.status in ("solved", "stalled")):
             break
@@ -104,6 +87,31 @@ def solve_whole(fit: Growth, e: Examples, alpha: np.ndarray | None, tol: float) 
     fit.path.append(len(fit.model.alpha))
     fit.doubt(e.X, e.rows)
     return fit
+
+
+def refine(fit: Growth, e: Examples, begin: np.ndarray, scaled: bool, tol: float) -> tuple[np.ndarray, float]:
+    """Solve to tol, then finer and finer until the gap is small enough, with the kernel values of the fit's form.
+
+    Returns the point, in the order of the classes, and the tolerance it was solved to.
+    """
+    solver = fit.form.solver(e.X, e.sorted_rows, e.segments, fit.limits.memory)
+    ridge = (fit.form.ridge / e.weight)[e.order]
+    linear, upper = linear_term(fit.form, e, scaled), np.full(len(e), np.inf)
+    while True:
+        out = solver.solve(
+            linear, upper, ridge, "total" if scaled else "none", False, begin, tol, scaled,
+            max(fit.limits.max_iter - fit.n_iter, 0), fit.limits.left(),
+            fit._asked if fit.limits.progress else None,
+        )  # fmt: skip
+        begin, fit.n_iter, fit.signalled = out["alpha"], fit.n_iter + out["n_iter"], out["signalled"]
+        fit.status = out["status"]
+        # A stop on the way leaves the machine of some rows without scores: the core set's own is proven at least.
+        if begin.any() and (scaled or np.isfinite(out["primal"])):
+            judge(fit, e, begin, out["gradient"] if scaled else out["gradient"] + linear, ridge)
+        if fit.status != "solved" or fit.gap <= fit.limits.tol or tol < FINEST:
+            fit.evaluations += int(solver.evaluations)
+            return begin, tol
+        tol *= 0.01
 
 
 def linear_term(form: Form, e: Examples, scaled: bool) -> np.ndarray:

@@ -25,6 +25,17 @@ def make_circle(n_classes: int = 100, per_class: int = 5, spread: float = 0.35, 
 
     The standard deviation is not printed; 0.35 is the one at which the errors are near the printed 14 to 24 %.
 
+    Parameters
+    ----------
+    n_classes : int, default=100
+        Number of Gaussians, one class each.
+    per_class : int, default=5
+        Rows of each class.
+    spread : float, default=0.35
+        Standard deviation of the Gaussians.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
+
     See Also
     --------
     make_checker : fields of a board instead.
@@ -55,6 +66,17 @@ def make_checker(n_classes: int = 100, per_class: int = 10, overlap: float = 0.1
     Fields have side 1; rows are uniform on the field enlarged by `overlap` on every side. The overlap is not printed;
     at 0.125 the errors are near the printed 24 to 50 %.
 
+    Parameters
+    ----------
+    n_classes : int, default=100
+        Number of fields, one class each.
+    per_class : int, default=10
+        Rows of each class.
+    overlap : float, default=0.125
+        How far the rows of a class reach beyond its field.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
+
     See Also
     --------
     make_circle : Gaussians on a circle instead.
@@ -81,6 +103,17 @@ def make_checker(n_classes: int = 100, per_class: int = 10, overlap: float = 0.1
 
 def make_clusters(n_classes: int = 10, n_clusters: int = 1000, per_cluster: int = 20, random_state: Any = 0) -> Drawn:
     """Gaussian clusters in 8 dimensions, cluster c labeled c mod T: the rows are the same for every T.
+
+    Parameters
+    ----------
+    n_classes : int, default=10
+        Number of labels, T.
+    n_clusters : int, default=1000
+        Number of clusters.
+    per_cluster : int, default=20
+        Rows of each cluster.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
 
     See Also
     --------
@@ -109,6 +142,15 @@ def _around(centers: Any, per_class: int, spread: float, random_state: Any) -> D
 def make_two_blobs(per_class: int = 50, spread: float = 0.5, random_state: Any = 0) -> Drawn:
     """Two separable Gaussians in the plane (Jenssen et al. 2012, figures 1 and 2; centers and spread are ours).
 
+    Parameters
+    ----------
+    per_class : int, default=50
+        Rows of each class.
+    spread : float, default=0.5
+        Standard deviation of the Gaussians.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
+
     See Also
     --------
     make_star : with a third class.
@@ -130,6 +172,15 @@ def make_two_blobs(per_class: int = 50, spread: float = 0.5, random_state: Any =
 
 def make_star(per_class: int = 50, spread: float = 0.5, random_state: Any = 0) -> Drawn:
     """The two Gaussians of `make_two_blobs` and a third one, all around a common center (figure 3, and 5).
+
+    Parameters
+    ----------
+    per_class : int, default=50
+        Rows of each class.
+    spread : float, default=0.5
+        Standard deviation of the Gaussians.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
 
     See Also
     --------
@@ -155,6 +206,15 @@ def make_line(per_class: int = 50, spread: float = 0.3, random_state: Any = 0) -
 
     The paper says that their global mean is 2; that of equally large classes is 2/3. The spread is ours.
 
+    Parameters
+    ----------
+    per_class : int, default=50
+        Rows of each class.
+    spread : float, default=0.3
+        Standard deviation of the classes.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
+
     See Also
     --------
     make_star : three classes around a center.
@@ -179,6 +239,15 @@ def make_sensitivity_toy(n_samples: int = 300, spread: float = 0.15, random_stat
 
     Class c has mean 1 in dimension c and 0 in the others, dimensions 4 and 5 are noise of the same size (uniform on
     [-0.5, 1.5], so that no scaling tells them from the others). The paper shows a picture and no numbers.
+
+    Parameters
+    ----------
+    n_samples : int, default=300
+        Number of rows.
+    spread : float, default=0.15
+        Standard deviation of the classes in the first three dimensions.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
 
     See Also
     --------
@@ -210,6 +279,17 @@ def make_rings(n_samples: int = 300, n_noise: int = 50, noise: float = 20**0.5, 
     The other features are Gaussian noise N(0, 20), read as a variance of 20. The radii are not printed: 1, 2 and 3
     with a standard deviation of 0.1, which leaves the classes apart.
 
+    Parameters
+    ----------
+    n_samples : int, default=300
+        Number of rows.
+    n_noise : int, default=50
+        Number of features that are noise.
+    noise : float, default=sqrt(20)
+        Standard deviation of the noise.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
+
     See Also
     --------
     polymargin.RadiusMarginSearch : finds the two.
@@ -240,6 +320,17 @@ def make_gaussians(n_samples: int = 125_000, random_state: Any = 0, centers: Any
     Unit covariances, means drawn by the seed `centers` from N(0, distance^2 I): the paper prints no parameters. At the
     distance 4.2 and the seed 0 the best possible accuracy is near the 99.55 % that the paper's SVM reaches.
 
+    Parameters
+    ----------
+    n_samples : int, default=125_000
+        Number of rows.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
+    centers : int, default=0
+        Seed of the means, the same for training and test rows.
+    distance : float, default=4.2
+        Standard deviation of the means.
+
     See Also
     --------
     make_clusters : many clusters per class.
@@ -267,6 +358,13 @@ def make_text_toy(n_samples: int = 300, random_state: Any = 0) -> Drawn:
     Seven very unequal classes, 47 features of which a text has a few, rows of unit length. The set of the paper is
     `example4` of SVM-multiclass, read by ``load("toy")``; this one is for those who do not have that file.
 
+    Parameters
+    ----------
+    n_samples : int, default=300
+        Number of rows.
+    random_state : int, sequence of int or Generator, default=0
+        Seed; a generator that is passed twice gives two independent draws.
+
     See Also
     --------
     load : the set of the paper.
@@ -275,6 +373,7 @@ def make_text_toy(n_samples: int = 300, random_state: Any = 0) -> Drawn:
     ----------
     .. [1] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with
        SVM manifold learning", ICANNGA 2009, LNCS 5495.
+
     Examples
     --------
     >>> from polymargin.datasets import make_text_toy

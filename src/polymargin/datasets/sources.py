@@ -263,15 +263,10 @@ def _table(path: Path, known: KnownSet) -> tuple[np.ndarray, np.ndarray]:
 
     X = np.array([[number(line[c], c) for c in columns] for line in lines])
     y = np.array([line[label] for line in lines])
-    return X, (y.astype(float).astype(int) if all(_is_number(v) for v in set(y)) else y)
-
-
-def _is_number(text: str) -> bool:
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        return X, y.astype(float).astype(int)
+    except ValueError:  # names
+        return X, y
 
 
 FETCHERS: dict[str, Any] = {"covtype": bundled.fetch_covtype}

@@ -1,4 +1,4 @@
-"""Kinds of attributes that a model file may hold, beside the constraints on parameters of checks.py.
+"""Kinds of attributes that a model file may hold, beside the constraints on parameters in fitting/parameters.py.
 
 `accepts` says whether a value is of the kind. Shapes are written in letters, each of which stands for one size within a
 model: `sizes` holds those found so far, and `accepts` compares with them and adds new ones.
@@ -113,16 +113,6 @@ class NumberList:
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, list) and all(type(v) in (int, float) for v in value)
-
-
-@dataclass(frozen=True)
-class Infinite:
-    """Infinity."""
-
-    expected: str = "infinity"
-
-    def accepts(self, value: Any) -> bool:
-        return value == np.inf
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ NAMES = (
     "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
 )
 KNOWN = [(name, k) for names in NAMES for k, name in enumerate(names.split(), 1)]
-OTHERS = {"mrz": 3, "jänner": 1, "jän": 1, "feber": 2}  # German too
+OTHERS = {"mrz": 3, "jänner": 1, "jän": 1, "feber": 2}  # other German names
 WORD = re.compile(r"[^\W\d_]+\.?")
 ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th|er|[.ºª])(?=,? )")
 OF = re.compile(r" de(?= )")

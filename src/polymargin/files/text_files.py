@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 SEPARATORS = ",;\t|"
 NAMED_SEPARATOR = re.compile(r"\ufeff?\"?sep=(.)\"?\s*", re.IGNORECASE)  # a first line that Excel writes
-ZEROS = 0.05  # share of zero bytes from which text is UTF-16: blanks, digits and marks have one each
+ZEROS = 0.05  # share of zero bytes above which text is UTF-16, where each blank, digit or comma has one
 LOOKED_AT = 1000  # rows in which zeros in front of numbers are looked for
 SPOKEN = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-OTHERS = {  # how files that are no text begin, what they are, and what to do about them
+OTHERS = {  # the first bytes of files that are not text, what they are, and what to do about them
     b"PK\x03\x04": "a spreadsheet or an archive; save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "a spreadsheet; save it as CSV",
     b"PAR1": "a Parquet file; let its name end in .parquet",
@@ -132,7 +132,7 @@ def _miscounted(expected: int, got: int, separator: str) -> str:
 
 
 def _fields(path: Path, lines: Any, above: int) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file and their lines; a quote that is not closed swallows the lines below it."""
+    """The rows of a CSV file with the numbers of their lines; an open quote would swallow all lines below it."""
     line = above + 1
     try:
         for fields in lines:
@@ -144,7 +144,7 @@ def _fields(path: Path, lines: Any, above: int) -> Iterator[tuple[int, list[str]
 
 
 def _names(path: Path, fields: list[str]) -> list[str]:
-    """Column names; separators behind the last one name nothing, and spreadsheets write them."""
+    """Column names, without the empty ones that spreadsheets write after the last."""
     names = [name.strip() for name in fields]
     while len(names) > 1 and not names[-1]:
         names.pop()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ from sklearn.base import BaseEstimator
 from ..fitting.parameters import quoted
 from ..fitting.resources import budget
 from .kinds import NUMBERS, accepted, is_fitted
-from .records import RECORDS
+from .records import RECORDS, Record
+
+Arrays = dict[int, np.ndarray]  # those of a file, by number
 
 
 class BadFile(ValueError):
@@ -31,7 +34,7 @@ class BadFile(ValueError):
 
 
 def plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))  # a union takes five times as long
+    return value is None or isinstance(value, (bool, int, float, str))  # a union of types would take five times as long
 
 
 def encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
@@ -101,7 +104,7 @@ def encode_estimator(model: Any, arrays: list[np.ndarray], where: str) -> list[A
     ]
 
 
-def decode(value: Any, arrays: dict[int, np.ndarray]) -> Any:
+def decode(value: Any, arrays: Arrays) -> Any:
     """The value that JSON stands for. Every array is used once and taken out of `arrays`."""
     if plain(value):
         return value
@@ -110,33 +113,46 @@ def decode(value: Any, arrays: dict[int, np.ndarray]) -> Any:
     if not isinstance(value, dict) or len(value) != 1:
         raise BadFile("a description with unknown parts")
     ((kind, content),) = value.items()
+    if kind not in DECODERS:
+        raise BadFile(f"an unknown or unusable {kind}")
     try:
-        if kind == "array" and type(content) is int:
-            return arrays.pop(content)
-        if kind == "float" and content in ("inf", "-inf", "nan"):
-            return float(content)
-        if kind == "tuple" and isinstance(content, list):
-            return tuple(decode(v, arrays) for v in content)
-        if kind == "dict":
-            return {decode(k, arrays): decode(v, arrays) for k, v in content}
-        if kind == "scalar" and content[0] in NUMBERS:
-            return np.dtype(content[0]).type(decode(content[1], arrays))
-        if kind == "labels":
-            return decode_labels(*content, arrays=arrays)
-        if kind == "csr":
-            return decode_csr(*content, arrays=arrays)
-        if kind == "estimator":
-            return decode_estimator(*content, arrays=arrays)
-    except BadFile:
-        raise
-    except (MemoryError, RecursionError):
+        return DECODERS[kind](content, arrays)
+    except (BadFile, MemoryError, RecursionError):
         raise
     except Exception as error:  # whatever a value of the wrong kind leads to
         raise BadFile(f"an unusable {kind} ({error})") from None
-    raise BadFile(f"an unknown or unusable {kind}")
 
 
-def decode_labels(kind: str, items: list[Any], *, arrays: dict[int, np.ndarray]) -> np.ndarray:
+def decode_array(number: Any, arrays: Arrays) -> np.ndarray:
+    if type(number) is not int:
+        raise BadFile("an unknown or unusable array")
+    return arrays.pop(number)
+
+
+def decode_float(name: Any, arrays: Arrays) -> float:
+    if name not in ("inf", "-inf", "nan"):
+        raise BadFile("an unknown or unusable float")
+    return float(name)
+
+
+def decode_tuple(items: Any, arrays: Arrays) -> tuple[Any, ...]:
+    if not isinstance(items, list):
+        raise BadFile("an unknown or unusable tuple")
+    return tuple(decode(v, arrays) for v in items)
+
+
+def decode_dict(items: Any, arrays: Arrays) -> dict[Any, Any]:
+    return {decode(k, arrays): decode(v, arrays) for k, v in items}
+
+
+def decode_scalar(content: Any, arrays: Arrays) -> Any:
+    if content[0] not in NUMBERS:
+        raise BadFile("an unknown or unusable scalar")
+    return np.dtype(content[0]).type(decode(content[1], arrays))
+
+
+def decode_labels(content: Any, arrays: Arrays) -> np.ndarray:
+    kind, items = content
     items = [decode(item, arrays) for item in items]
     width = re.fullmatch(r"<U([0-9]{1,9})", kind)
     if kind == "object" and all(map(plain, items)):
@@ -150,10 +166,9 @@ def decode_labels(kind: str, items: list[Any], *, arrays: dict[int, np.ndarray])
     raise BadFile(f"labels that are not of type {kind!r}")
 
 
-def decode_csr(
-    data: Any, indices: Any, indptr: Any, shape: list[int], kind: str, *, arrays: dict[int, np.ndarray]
-) -> Any:
-    data, indices, indptr = (decode(part, arrays) for part in (data, indices, indptr))
+def decode_csr(content: Any, arrays: Arrays) -> Any:
+    *parts, shape, kind = content
+    data, indices, indptr = (decode(part, arrays) for part in parts)
     if len(shape) != 2 or not all(type(n) is int and 0 <= n < 2**62 for n in shape) or kind not in ("array", "matrix"):
         raise BadFile("a sparse matrix without a shape")
     n, d = shape
@@ -173,9 +188,8 @@ def decode_csr(
     return matrix((data, indices, indptr), shape=(n, d), copy=False)
 
 
-def decode_estimator(
-    name: str, parameters: dict[str, Any], fitted: dict[str, Any], *, arrays: dict[int, np.ndarray]
-) -> BaseEstimator:
+def decode_estimator(content: Any, arrays: Arrays) -> BaseEstimator:
+    name, parameters, fitted = content
     if name not in RECORDS:
         raise BadFile(f"the unknown estimator {name!r}; this library knows {quoted(RECORDS)}")
     record = RECORDS[name]
@@ -186,10 +200,14 @@ def decode_estimator(
     if "memory" in values and values["memory"] is not None:
         budget(values["memory"], needed=0)
     model = record.estimator(**values)
-    if not fitted and (record.fitted or not is_fitted(model)):  # a pipeline is fitted by its steps
-        return model
-    sizes: dict[str, int] = {}
-    values = {k: decode(v, arrays) for k, v in fitted.items()}
+    if fitted or (not record.fitted and is_fitted(model)):  # a pipeline is fitted by its steps
+        set_fitted(model, record, {k: decode(v, arrays) for k, v in fitted.items()})
+    return model
+
+
+def set_fitted(model: Any, record: Record, values: dict[str, Any]) -> None:
+    """Set the fitted attributes of a model, after all checks of its record."""
+    name, sizes = type(model).__name__, dict[str, int]()
     for k in values:
         if k not in record.fitted:
             raise BadFile(f"{name} with {k}, which it should not have")
@@ -203,8 +221,18 @@ def decode_estimator(
             raise BadFile(f"{name} with an impossible {k}, which should be {expected}")
         if k not in record.derived:
             setattr(model, k, values[k])
-    wrong = record.check(model)
-    if wrong:
+    if wrong := record.check(model):
         raise BadFile(f"{name} with {wrong}")
     record.restore(model, values)
-    return model
+
+
+DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
+    "array": decode_array,
+    "float": decode_float,
+    "tuple": decode_tuple,
+    "dict": decode_dict,
+    "scalar": decode_scalar,
+    "labels": decode_labels,
+    "csr": decode_csr,
+    "estimator": decode_estimator,
+}

@@ -1,4 +1,4 @@
-"""Files that appear only when they are complete: whoever stops the writing leaves what was there before."""
+"""Files that appear only when they are complete: whatever stops the writing, the earlier file stays."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-GLYPH = r"Glyph (\d+) .*missing from"  # what matplotlib warns of, letter by letter
+GLYPH = r"Glyph (\d+) .*missing from"  # matplotlib's warning about a letter that the font lacks
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """`with whole_file(path) as part:` write to `part`, which then takes the name `path`.
 
-    It lies in the same folder, since only there a file can be renamed at once, and its name begins with a dot.
+    It lies in the same folder, where renaming is atomic, and its name begins with a dot.
     """
     path = destination(path)
     part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         yield part
-        with open(part, "rb") as file:  # a crash of the machine must not find the name before the content
+        with open(part, "rb") as file:  # after a crash, the name must not be there without the content
             os.fsync(file.fileno())
         os.replace(part, path)
     finally:
@@ -49,7 +49,7 @@ def write_text(text: str, path: str | os.PathLike[str]) -> Path:
 
 
 def write_figure(figure: Any, path: str | os.PathLike[str], **how: Any) -> Path:
-    """Write a figure of matplotlib, whole; the end of the name tells its format, and without one it is PNG."""
+    """Write a figure of matplotlib, whole, in the format that the name ends with; PNG by default."""
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".png")
     with whole_file(path) as part, warnings.catch_warnings(record=True) as heard:
@@ -67,7 +67,7 @@ def write_figure(figure: Any, path: str | os.PathLike[str], **how: Any) -> Path:
 
 @contextmanager
 def quiet_fonts() -> Iterator[None]:
-    """Matplotlib warns of every letter that a font lacks whenever it measures or draws it; `write_figure` does once."""
+    """Without matplotlib's warnings about every letter that a font lacks; `write_figure` warns once."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=GLYPH)
         yield

@@ -5,6 +5,7 @@ Every message is one sentence: what was expected, what came instead, what to do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -140,6 +141,13 @@ def canonical(X: Any) -> Any:
     return X
 
 
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows of several arrays in one; CSR if any of them is."""
+    if not any(map(sp.issparse, parts)):
+        return np.concatenate(parts)
+    return canonical(sp.vstack([X if sp.issparse(X) else sp.csr_array(X) for X in parts], format="csr"))
+
+
 def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
     """Weights as float64 of shape (n,): None means 1 everywhere, a number is repeated."""
     if sample_weight is None:
@@ -196,14 +204,10 @@ def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weight:
     return factor
 
 
-def check_priors(priors: Any, intercept: str, n_classes: int) -> np.ndarray | None:
+def check_priors(priors: Any, n_classes: int) -> np.ndarray | None:
     """Class priors as float64 of shape (n_classes,) that sum to 1."""
     if priors is None:
         return None
-    if intercept != "exact":
-        raise ValueError(
-            f'expected intercept="exact" with priors, which set its class sums, got intercept="{intercept}"'
-        )
     p = np.asarray(priors, dtype=np.float64)
     if p.shape != (n_classes,):
         raise ValueError(

@@ -10,8 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from .checks import check_classes, check_rows, check_sample_weight, class_weights
+from .labels import check_known, check_labels
 
 COPIED_ROWS = 4096  # rows copied at a time
+
+
+def segments_of(y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Where each class begins among rows that are sorted by class, and the end."""
+    return np.concatenate([[0], np.cumsum(np.bincount(y, minlength=n_classes))]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Examples:
     @cached_property
     def segments(self) -> np.ndarray:
         """Where each class begins in `order`, and the end."""
-        return np.concatenate([[0], np.cumsum(np.bincount(self.y, minlength=self.n_classes))]).astype(np.int64)
+        return segments_of(self.y, self.n_classes)
 
     @property
     def sorted_rows(self) -> np.ndarray:
@@ -85,3 +91,30 @@ def training_set(estimator: Any, X: Any, y: Any, sample_weight: Any, precomputed
     plain = sample_weight[rows]
     weight = plain * class_weights(estimator.class_weight, classes, index, plain)[index]
     return TrainingSet(X, y, sample_weight, rows, classes, index, plain, weight)
+
+
+def partial_set(
+    estimator: Any, given: tuple[Any, Any, Any], classes: Any, known: np.ndarray | None, grows: bool = False
+) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    """X, labels, weights and all classes: what `partial_fit` was given, (X, y, sample_weight), checked.
+
+    `known` are the classes of the calls before, None in the first one, which may declare them; `grows`: more may come.
+    """
+    X, y, sample_weight = given
+    if known is None:
+        X, y = check_rows(estimator, X, y, fit=True, precomputed=False)
+        classes = np.unique(y if classes is None else np.asarray(classes))
+        if len(classes) < 2 and not grows:
+            raise ValueError(
+                f"expected at least 2 classes in partial_fit, got 1 class ({classes[0]!r}); declare all of them in the "
+                f"first call with classes="
+            )
+    else:
+        check_labels(y)
+        X, y = check_rows(estimator, X, fit=False, precomputed=False), np.asarray(y)
+        classes = np.union1d(known, y) if grows else known
+    weight = check_sample_weight(sample_weight, X.shape[0])
+    if y.shape != (X.shape[0],):
+        raise ValueError(f"expected y to hold one label per row, shape ({X.shape[0]},), got shape {y.shape}")
+    check_known(classes, y)
+    return X, y, weight, classes

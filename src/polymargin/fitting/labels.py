@@ -31,8 +31,8 @@ def check_labels(y: Any) -> None:
         )
 
 
-def index_among(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The index of every label among the sorted classes; all of them must be there."""
+def check_known(classes: np.ndarray, y: np.ndarray) -> None:
+    """Raise ValueError for a label in `partial_fit` that is not among the sorted classes."""
     try:
         index = np.searchsorted(classes, y)
         strange = np.broadcast_to(classes[np.minimum(index, len(classes) - 1)] != y, y.shape)
@@ -43,7 +43,6 @@ def index_among(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
             f"expected labels among {classes[:10].tolist()} in partial_fit, got {y[strange][0]!r}; declare all "
             "classes in the first call with classes="
         )
-    return index
 
 
 def is_gap(label: Any) -> bool:

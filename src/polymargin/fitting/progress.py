@@ -82,6 +82,40 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+class Shown:
+    """What a verbose run shows: a bar with a text on a terminal, where rich is installed, else log lines.
+
+    1 is a line every five seconds, 2 one for every call. `total=None` is a bar whose end is not known.
+    """
+
+    def __init__(self, name: str, verbose: int, total: float | None = 1.0) -> None:
+        self.name, self.verbose, self.total = name, int(verbose), total
+        self.bar: Any = None
+        self.last_line = 0.0
+
+    def __enter__(self) -> Shown:
+        self.bar = rich_bar() if self.verbose and sys.stderr.isatty() else None
+        if self.bar:
+            self.bar.start()
+            self.task = self.bar.add_task(self.name, total=self.total, detail="")
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def __call__(self, text: str, seconds: float, done: float | None = None) -> None:
+        if self.bar:
+            self.bar.update(self.task, completed=done, detail=text)
+        elif self.verbose > 1 or (self.verbose and seconds - self.last_line >= LINES_EVERY):
+            self.last_line = seconds
+            say(f"polymargin: {seconds:.1f} s  {text}", self.verbose)
+
+    def complete(self) -> None:
+        if self.bar:
+            self.bar.update(self.task, completed=self.total)
+
+
 class Progress:
     """Shows one fit and asks its callbacks whether to go on.
 
@@ -92,9 +126,9 @@ class Progress:
     def __init__(self, estimator: Any, tol: float, verbose: int, data: dict[str, Any]) -> None:
         self.estimator, self.tol, self.verbose = estimator, tol, int(verbose)
         self.error: BaseException | None = None
-        self.bar: Any = None
+        self.shown = Shown(type(estimator).__name__, verbose)
         self.first: float | None = None
-        self.last_line, self.done, self.stopped = 0.0, 0.0, False
+        self.done, self.stopped = 0.0, False
         self.stop = STOP.get()
         self.parts = Parts(estimator, data)
 
@@ -103,16 +137,11 @@ class Progress:
         return bool(self.verbose or self.stop or getattr(self.estimator, "_skl_callbacks", None))
 
     def __enter__(self) -> Progress:
-        if self.verbose and sys.stderr.isatty():
-            self.bar = rich_bar()
-        if self.bar:
-            self.bar.start()
-            self.task = self.bar.add_task(type(self.estimator).__name__, total=1.0, detail="")
+        self.shown.__enter__()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self.bar:
-            self.bar.stop()
+        self.shown.__exit__()
 
     def __call__(self, event: dict[str, Any]) -> bool:
         """Whether to stop. Solvers may report again before they do; callbacks are then not asked a second time."""
@@ -132,11 +161,7 @@ class Progress:
         violation = event["violation"]
         text = event.get("text") or f"step {event['n_iter']:,}  violation {violation:.1e}"
         text += "".join(f"  {name} {event[name]:.6g}" for name in ("primal", "dual", "gap") if name in event)
-        if self.bar:
-            self.bar.update(self.task, completed=self.share(violation), detail=text)
-        elif self.verbose > 1 or event["seconds"] - self.last_line >= LINES_EVERY:
-            self.last_line = event["seconds"]
-            say(f"polymargin: {event['seconds']:.1f} s  {text}", self.verbose)
+        self.shown(text, event["seconds"], self.share(violation))
 
     def share(self, violation: float) -> float:
         """How far the violation has fallen toward tol on a log scale; never decreases."""
@@ -147,8 +172,8 @@ class Progress:
 
     def end(self, line: str) -> None:
         """The fit is over and the estimator is fitted."""
-        if self.bar and self.estimator.status_ == "solved":
-            self.bar.update(self.task, completed=1.0)
+        if self.estimator.status_ == "solved":
+            self.shown.complete()
         if self.verbose:
             say(line, self.verbose)
         self.parts.end()

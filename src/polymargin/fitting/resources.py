@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import scipy.sparse as sp
 import threadpoolctl
 from joblib.parallel import get_active_backend
 
@@ -159,6 +160,11 @@ def container_memory() -> list[int]:
             except (OSError, ValueError):
                 continue
     return left
+
+
+def row_bytes(X: Any) -> float:
+    """Bytes of a row of an array, or of one of a CSR matrix on average."""
+    return (X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes) / max(X.shape[0], 1)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..selection.criteria import criterion_of
+from ..selection.criteria import Criterion, criterion_of
 from ..selection.search_cv import KernelSearchCV
 from .displays import panels
 
@@ -115,14 +115,13 @@ class CriterionDisplay:
         low, high = steps.min(axis=0) - margin, steps.max(axis=0) + margin
         log_C, log_gamma = (np.linspace(a, b, n_points) for a, b in zip(low, high, strict=True))
         at = criterion_of(search, X, y, sample_weight)
-        values = np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
-        errors = None
+        values, errors = criterion_surface(at, log_C, log_gamma), None
         if cv is not None:
             model = clone(search.estimator).set_params(**search.best_params_)
             grid = KernelSearchCV(
                 model, C=np.exp(log_C), gamma=np.exp(log_gamma), cv=cv, refit=False, n_jobs=search.n_jobs
             ).fit(X, y, sample_weight=sample_weight)
-            errors = 1 - grid.cv_results_["mean_test_score"].reshape(n_points, n_points).T  # C changes slowest
+            errors = error_surface(grid)
         return cls(search.criterion_path_, log_C, log_gamma, values, errors, search.criterion).plot(ax)
 
     def plot(self, ax: Any = None) -> CriterionDisplay:
@@ -157,3 +156,14 @@ class CriterionDisplay:
             axes.plot(*steps[np.argmin([step["value"] for step in self.path])], "*", color="red", markersize=10)
             axes.set(xlabel="ln C", ylabel="ln gamma", title=title)
         return self
+
+
+def criterion_surface(at: Criterion, log_C: np.ndarray, log_gamma: np.ndarray) -> np.ndarray:
+    """A criterion at all points of a grid, (n_gamma, n_C)."""
+    return np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
+
+
+def error_surface(search: KernelSearchCV) -> np.ndarray:
+    """The errors that a search has found at all points of its grid, (n_gamma, n_C)."""
+    scores = search.cv_results_["mean_test_score"]
+    return 1 - scores.reshape(len(search.C), len(search.gamma)).T  # C changes slowest

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..training.decisions import decision_of
 from .lettering import LEADING, fold, legend_beside, sizes
-from .sensitivity import best_of, has_prototypes, last_step, score_names, sensitivity_map
+from .sensitivity import has_prototypes, machine_in, score_names, sensitivity_map
 
 MOST_BARS = 30  # features with bars of their own
 MOST_PANELS = 24  # with a color bar each, or bars; more maps share one picture or go without
@@ -39,9 +39,9 @@ def panels(
 ) -> tuple[Any, np.ndarray]:
     """A figure and n axes in it, in rows of nearly equal length: new ones, given ones, or one divided into a grid.
 
-    In inches: `size` is that of a panel, `above` what its title takes of it; `margin` what the first panel of each row
-    needs besides, and `head` the whole figure. A layout that measures all texts takes seconds for many panels; many
-    therefore have fixed places.
+    In inches: `size` is that of a panel, of which its title takes `above`; `margin` is more width for the first panel
+    of each row, `head` more height for the figure. Many panels have fixed places, because a layout that measures all
+    their texts takes seconds.
     """
     plt = pyplot()
     if isinstance(ax, np.ndarray | list | tuple):
@@ -139,7 +139,7 @@ class SensitivityDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
@@ -182,7 +182,7 @@ class SensitivityDisplay:
     ) -> SensitivityDisplay:
         """Compute the maps of a fitted machine, see `sensitivity_map`, and draw them."""
         maps = sensitivity_map(estimator, X, y, of=of, sample_weight=sample_weight)
-        model, _ = last_step(estimator, X)
+        model, _ = machine_in(estimator)
         titles = ["all classes"] if of == "mean" else score_names(model)
         if feature_names is None:  # AutoSVC names the columns that it made
             feature_names = getattr(estimator, "feature_names_out_", None)
@@ -283,7 +283,7 @@ class WeightDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
@@ -300,9 +300,11 @@ class WeightDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> WeightDisplay:
-        """Read the weights of a fitted machine, or of a pipeline's last step, and draw them; X and y are not used."""
-        estimator = best_of(estimator)
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
+        """Read the weights of a fitted machine, or of the one in a pipeline or search, and draw them.
+
+        X and y are not used.
+        """
+        model, _ = machine_in(estimator)
         check_is_fitted(model)
         B, n = model.dual_coef_, model.shape_fit_[0]
         if sp.issparse(B) and has_prototypes(model):

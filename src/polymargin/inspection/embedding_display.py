@@ -189,7 +189,7 @@ class EmbeddingDisplay:
         dimensions : {2, 3}, default=2
             Coordinates drawn.
         size : float, default=None
-            Area of a marker; None falls with the number of rows.
+            Area of a marker; None means smaller ones for more rows.
         names : bool, default=True
             Whether to write the classes' names on the picture (up to 40 classes).
         class_names : array-like of shape (n_classes,), default=None
@@ -232,9 +232,9 @@ class EmbeddingDisplay:
         ]
 
     def _name_classes(self, drawn: list[np.ndarray], names: Any, dimensions: int, *, grows: bool) -> None:
-        """The names at the medians of the classes in every panel; where one has no room for them, numbers and a key.
+        """Write the names at the medians of the classes; if they do not fit into every panel, numbers with a key.
 
-        In space, where names would move with the view, there is the key only.
+        Panels in space have only the key, because names would move with the view.
         """
         written = (
             [self._write(axes, z, panel, names) for axes, z, panel in self._panels(drawn)] if dimensions == 2 else []

@@ -1,7 +1,7 @@
-"""Names in pictures: never cut, never on one another.
+"""Names in pictures: never cut off, never on top of one another.
 
-A name is broken into lines that fit; a figure grows by the room that its names need; names inside of a picture stand
-where they cover the fewest marks. Sizes are measured, in inches or points, before anything is drawn.
+A name is broken into lines that fit; a figure grows by the room that its names need; names inside a picture stand where
+they cover the fewest marks. Sizes are measured, in inches or points, before anything is drawn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..files.whole_files import quiet_fonts
 FEW_NAMES = 40  # classes whose names are written in a picture
 LEADING = 1.25  # a line of text in units of its font size
 GRID = 48  # places across the room of a picture that are tried for a name
-PER_MARK = 20.0  # points that a name would rather move than cover one mark more
+PER_MARK = 20.0  # points that a name moves in order to cover one mark less
 
 
 @cache

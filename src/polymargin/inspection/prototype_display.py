@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
@@ -13,7 +12,7 @@ from ..fitting.resources import threads
 from ..training.expansions import kernel_rows
 from .displays import MOST_POINTS, classes_of_support, colors, panels
 from .lettering import FEW_NAMES, legend_beside, write_names
-from .sensitivity import best_of, dense, has_prototypes, own_weights
+from .sensitivity import dense, has_prototypes, machine_in, own_weights
 
 
 class PrototypeDisplay:
@@ -54,7 +53,7 @@ class PrototypeDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
@@ -76,10 +75,7 @@ class PrototypeDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> PrototypeDisplay:
         """Project rows, support vectors and prototypes of a fitted machine; of many rows some are drawn."""
-        estimator = best_of(estimator)
-        if isinstance(estimator, Pipeline):
-            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-            estimator = estimator[-1]
+        estimator, X = machine_in(estimator, X)
         check_is_fitted(estimator)
         if estimator.kernel == "precomputed":
             raise ValueError(
@@ -127,7 +123,7 @@ class PrototypeDisplay:
         return self
 
     def _name_classes(self, color: np.ndarray, *, grows: bool) -> None:
-        """Up to 10 in a legend; more colors look alike, so that up to 40 stand beside the squares, or their numbers."""
+        """Up to 10 classes have a legend. More colors look alike, so up to 40 are named beside the squares."""
         there = np.flatnonzero(np.isfinite(self.prototypes).all(axis=1))
         squares = [
             self.ax_.scatter([], [], color=[c], marker="s", edgecolors="black")

@@ -12,7 +12,7 @@ the form  dk(z, x)/dx = a(z, x) z + b(z, x) x.  So the gradients at a block of r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,6 @@ from ..training.expansions import kernel_rows
 
 CHUNK = 1024  # support vectors of a block
 GRADIENT_VALUES = 1 << 20  # numbers in a block of gradients or kernel values (8 MB)
-SMOOTH = ("rbf", "linear", "poly", "sigmoid", "cosine", "laplacian")  # kernels with a derivative
 
 
 def sensitivity_map(
@@ -95,7 +94,7 @@ def sensitivity_map(
     """
     if of not in ("class", "mean"):
         raise ValueError(f'expected of to be "class" or "mean", got {of!r}')
-    model, X = last_step(estimator, X)
+    model, X = differentiable(estimator, X)
     X = kernel_rows(model, X)
     weight = check_sample_weight(sample_weight, X.shape[0])
     if of == "mean" and has_prototypes(model):
@@ -132,20 +131,27 @@ def score_names(model: Any) -> list[str]:
     return [f"column {k}" for k in range(code.shape[1])]
 
 
-def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The machine inside pipelines and searches, and X as it sees it; raises where the scores have no derivative."""
+def machine_in(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """The machine inside pipelines, searches and AutoSVC, and the rows X as it sees them."""
     while isinstance(estimator, Pipeline) or hasattr(estimator, "best_estimator_") or hasattr(estimator, "machine_"):
         if isinstance(estimator, Pipeline):
             check_is_fitted(estimator)
-            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            X = estimator[:-1].transform(X) if len(estimator) > 1 and X is not None else X
             estimator = estimator[-1]
         elif hasattr(estimator, "machine_"):  # AutoSVC
-            X, estimator = estimator.encoder_.transform(X), estimator.machine_
+            X = None if X is None else estimator.encoder_.transform(X)
+            estimator = estimator.machine_
         else:
             estimator = estimator.best_estimator_
+    return estimator, X
+
+
+def differentiable(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """`machine_in`; raises where the scores of the machine have no known derivative."""
+    estimator, X = machine_in(estimator, X)
     ours = hasattr(type(estimator), "_rows")
     kind = kernels.kind(estimator.kernel) if ours else type(estimator).__name__
-    if kind not in SMOOTH:
+    if kind not in GRADIENTS:
         why = {
             "callable": "the derivative of a Python function is not known",
             "precomputed": "a matrix of kernel values says nothing about the features behind it",
@@ -154,18 +160,11 @@ def last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
         if hasattr(estimator, "estimator"):
             why = "it is not fitted, or it was told not to refit its best estimator"
         raise ValueError(
-            f"expected a fitted kernel machine with one of the kernels {quoted(SMOOTH)} for a sensitivity map, "
+            f"expected a fitted kernel machine with one of the kernels {quoted(GRADIENTS)} for a sensitivity map, "
             f"got {found}; {why}"
         )
     check_is_fitted(estimator)
     return estimator, X
-
-
-def best_of(estimator: Any) -> Any:
-    """The fitted estimator of a search, which may be a pipeline; any other as it is."""
-    while hasattr(estimator, "best_estimator_"):
-        estimator = estimator.best_estimator_
-    return estimator
 
 
 def class_index(model: Any, X: Any, y: Any) -> np.ndarray:
@@ -221,38 +220,63 @@ def gradient_blocks(model: Any, X: Any, beta: np.ndarray) -> Iterator[tuple[slic
         G = np.zeros((rows.stop - at, X.shape[1]))
         for first in range(0, len(used), CHUNK):
             some = used[first : first + CHUNK]
-            G += gradients(model, X[rows], Z[some], beta[some])
+            G += GRADIENTS[model.kernel](model, X[rows], Z[some].astype(np.float64), beta[some])
         yield rows, G
 
 
-def gradients(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
-    """What the support vectors Z of coefficients beta add to the gradients at the rows of X."""
-    gamma, z = model.gamma_, Z.astype(np.float64)
-    match model.kernel:
-        case "linear":  # dk/dx = z
-            return np.broadcast_to(beta @ z, X.shape)
-        case "poly" if model.degree == 1:  # dk/dx = gamma z
-            return np.broadcast_to(gamma * (beta @ z), X.shape)
-        case "poly":  # dk/dx = degree gamma (gamma <x, z> + coef0)^(degree - 1) z
-            return (model.degree * gamma * beta * values(model, X, Z, model.degree - 1)) @ z
-        case "sigmoid":  # dk/dx = gamma (1 - k^2) z
-            return (gamma * beta * (1 - values(model, X, Z) ** 2)) @ z
+# What the support vectors Z of coefficients beta add to the gradients at the rows of X, (n, n_features).
+
+
+def linear(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
+    """dk/dx = z"""
+    return np.broadcast_to(beta @ Z, X.shape)
+
+
+def poly(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
+    """dk/dx = degree gamma (gamma <x, z> + coef0)^(degree - 1) z"""
+    if model.degree == 1:
+        return model.gamma_ * linear(model, X, Z, beta)
+    return (model.degree * model.gamma_ * beta * values(model, X, Z, model.degree - 1)) @ Z
+
+
+def sigmoid(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
+    """dk/dx = gamma (1 - k^2) z"""
+    return (model.gamma_ * beta * (1 - values(model, X, Z) ** 2)) @ Z
+
+
+def rbf(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
+    """dk/dx = 2 gamma k (z - x)"""
     A, x = beta * values(model, X, Z), dense(X)
-    match model.kernel:
-        case "rbf":  # dk/dx = 2 gamma k (z - x)
-            if not sp.issparse(z):  # differences around a common origin: data far from zero would cancel
-                origin = z.mean(axis=0)
-                x, z = x - origin, z - origin
-            return 2 * gamma * (A @ z - A.sum(axis=1, keepdims=True) * x)
-        case "cosine":  # dk/dx = z / (|x| |z|) - k x / |x|^2
-            squares = z.multiply(z) if sp.issparse(z) else np.square(z)
-            b = beta * inverse(np.sqrt(np.asarray(squares.sum(axis=1)).ravel()))
-            r = inverse(np.linalg.norm(x, axis=1))[:, None]
-            return (b @ z - A.sum(axis=1, keepdims=True) * r * x) * r
-        case _:  # laplacian: dk/dx_j = -gamma k sign(x_j - z_j): a pass over the block for every feature
-            z = dense(z)
-            signs = (np.sign(x[:, j, None] - z[:, j]) for j in range(x.shape[1]))
-            return -gamma * np.stack([np.einsum("iz,iz->i", A, s) for s in signs], axis=1)
+    if not sp.issparse(Z):  # differences around a common origin: data far from zero would cancel
+        origin = Z.mean(axis=0)
+        x, Z = x - origin, Z - origin
+    return 2 * model.gamma_ * (A @ Z - A.sum(axis=1, keepdims=True) * x)
+
+
+def cosine(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
+    """dk/dx = z / (|x| |z|) - k x / |x|^2"""
+    A, x = beta * values(model, X, Z), dense(X)
+    squares = Z.multiply(Z) if sp.issparse(Z) else np.square(Z)
+    b = beta * inverse(np.sqrt(np.asarray(squares.sum(axis=1)).ravel()))
+    r = inverse(np.linalg.norm(x, axis=1))[:, None]
+    return (b @ Z - A.sum(axis=1, keepdims=True) * r * x) * r
+
+
+def laplacian(model: Any, X: Any, Z: Any, beta: np.ndarray) -> np.ndarray:
+    """dk/dx_j = -gamma k sign(x_j - z_j): a pass over the block for every feature"""
+    A, x, z = beta * values(model, X, Z), dense(X), dense(Z)
+    signs = (np.sign(x[:, j, None] - z[:, j]) for j in range(x.shape[1]))
+    return -model.gamma_ * np.stack([np.einsum("iz,iz->i", A, s) for s in signs], axis=1)
+
+
+GRADIENTS: dict[str, Callable[[Any, Any, Any, np.ndarray], np.ndarray]] = {
+    "rbf": rbf,
+    "linear": linear,
+    "poly": poly,
+    "sigmoid": sigmoid,
+    "cosine": cosine,
+    "laplacian": laplacian,
+}
 
 
 def values(model: Any, X: Any, Z: Any, degree: int = 1) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .displays import TITLE, check_image_shape, classes_of_support, names_of_features, panels
 from .lettering import fold, sizes
-from .sensitivity import best_of, dense, own_weights
+from .sensitivity import dense, own_weights
 
 MOST_COLUMNS = 8  # features in a table
 CELL, SMALL = 9, 8  # font sizes in a table and over images
@@ -49,7 +49,7 @@ class SupportVectorDisplay:
 
     References
     ----------
-    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Mueller, "A scatter-based prototype framework and
+    .. [1] R. Jenssen, M. Kloft, A. Zien, S. Sonnenburg and K.-R. Müller, "A scatter-based prototype framework and
        multi-class extension of support vector machines", PLoS ONE 7(10), e42947, 2012.
 
     Examples
@@ -92,7 +92,7 @@ class SupportVectorDisplay:
         Parameters
         ----------
         estimator : fitted classifier, or Pipeline that ends with one
-            Its support vectors are shown; the hardest need no X, and y, of the training rows, only for reductions.
+            The machine. Its hardest rows need no X; those of reductions need y, the labels of the training rows.
         X, y : array-like of shape (n_samples, n_features) and (n_samples,), default=None
             Rows and classes to choose the easiest from: the best of each class in turn, by how far the own score is
             above the best other one.
@@ -106,37 +106,24 @@ class SupportVectorDisplay:
         Returns
         -------
         display : SupportVectorDisplay
+            The picture, drawn.
         """
         if which not in ("hardest", "easiest"):
             raise ValueError(f'expected which to be "hardest" or "easiest", got {which!r}')
         n = n if n is not None else 49 if image_shape else 10
-        estimator = best_of(estimator)
+        while hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
         steps = estimator[:-1] if hasattr(estimator, "steps") else None
         model = estimator[-1] if hasattr(estimator, "steps") else estimator
         check_is_fitted(model)
         if which == "hardest":
-            if model.kernel == "precomputed":
-                raise ValueError(
-                    'expected a machine that keeps its support vectors, got kernel="precomputed", which keeps none'
-                )
-            weights = own_weights(model)
-            order = np.argsort(-weights, kind="stable")[:n]
-            rows, values = model.support_vectors_[order], weights[order]
-            if y is not None and len(y) == model.shape_fit_[0]:
-                labels = np.asarray(y)[model.support_[order]]
-            else:
-                labels = model.classes_[classes_of_support(model)[order]]
+            rows, labels, values = hardest(model, y, n)
             rows = steps.inverse_transform(rows) if steps is not None and len(steps) else rows
-            title = "largest weights"
         else:
-            if X is None or y is None:
-                raise ValueError('expected the rows X and their classes y with which="easiest", got none; pass both')
-            X, y = X.tocsr() if sp.issparse(X) else np.asarray(X), np.asarray(y)
-            margins = margins_of(estimator, X, np.searchsorted(model.classes_, y))
-            order = in_turn(margins, y)[:n]
-            rows, labels, values, title = X[order], y[order], margins[order], "largest margins"
+            rows, labels, values = easiest(estimator, X, y, n)
         rows = dense(rows)
         names = names_of_features(model if steps is None else None, feature_names, rows.shape[1])
+        title = "largest weights" if which == "hardest" else "largest margins"
         display = cls(rows, labels, values, title=title, feature_names=names, image_shape=image_shape)
         return display.plot(ax=ax)
 
@@ -190,6 +177,31 @@ class SupportVectorDisplay:
         for (i, _), cell in self.table_.get_celld().items():
             cell.set_height(fit * high[i] * self.figure_.dpi / box.height)
             cell.PAD = 0.04
+
+
+def hardest(model: Any, y: Any, n: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The n support vectors with the largest weights, their labels and weights; y are labels of all training rows."""
+    if model.kernel == "precomputed":
+        raise ValueError(
+            'expected a machine that keeps its support vectors, got kernel="precomputed", which keeps none'
+        )
+    weights = own_weights(model)
+    order = np.argsort(-weights, kind="stable")[:n]
+    if y is not None and len(y) == model.shape_fit_[0]:
+        labels = np.asarray(y)[model.support_[order]]
+    else:
+        labels = model.classes_[classes_of_support(model)[order]]
+    return model.support_vectors_[order], labels, weights[order]
+
+
+def easiest(estimator: Any, X: Any, y: Any, n: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The n rows with the largest margins, the classes taking turns; their labels and margins."""
+    if X is None or y is None:
+        raise ValueError('expected the rows X and their classes y with which="easiest", got none; pass both')
+    X, y = X.tocsr() if sp.issparse(X) else np.asarray(X), np.asarray(y)
+    margins = margins_of(estimator, X, np.searchsorted(estimator.classes_, y))
+    order = in_turn(margins, y)[:n]
+    return X[order], y[order], margins[order]
 
 
 def margins_of(estimator: Any, X: Any, index: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack, solve_triangular
 
 from .. import _core
+from ..core_vectors.search import mixed
 from ..fitting.checks import canonical
 from ..kernels import as_data
 
@@ -42,9 +43,7 @@ def marks(X: Any, rows: np.ndarray, seed: int) -> np.ndarray:
         mantissa, exponent = np.frexp(product)
         z = np.rint(mantissa * 2.0**36).astype(np.int64).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         z ^= exponent.astype(np.uint64) * np.uint64(0xD1342543DE82EF95) + np.uint64(seed % 2**63)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        out[at : at + CHOICE_ROWS] = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53 + 2.0**-54
+        out[at : at + CHOICE_ROWS] = (mixed(z) >> np.uint64(11)) * 2.0**-53 + 2.0**-54
     return out
 
 

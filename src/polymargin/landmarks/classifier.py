@@ -66,7 +66,7 @@ class LandmarkSVC(LandmarkModel):
     gamma : {"scale", "auto"}, float or array-like of shape (n_features,), default="scale"
         "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features. One number per feature is the ellipsoidal RBF.
     degree, coef0
-        Of the polynomial and the sigmoid kernel.
+        Of the polynomial and the sigmoid kernel, as in :class:`JointSVC`.
     class_weight : dict or "balanced", default=None
         Factors on the weights of the rows of a class; "balanced" gives all classes the same total weight.
     tol : float, default=1e-2

@@ -11,7 +11,7 @@ from ..core_vectors.sources import Facts, begin_with, checked, is_mapped
 from ..fitting.blas import one_thread
 from ..fitting.callbacks import CallbackSupportMixin
 from ..fitting.checks import check_classes, check_numbers, class_weights
-from ..fitting.frame import Frame
+from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import KERNEL, POSITIVE, RUN, Array, Name, Number, check_offered, check_parameters
 from ..fitting.resources import budget, threads
 from ..machines import MACHINES
@@ -34,11 +34,9 @@ CONSTRAINTS = {
     **KERNEL,
     **RUN,
 }
-ADVICE = {
+ADVICE = WHAT_TO_DO | {
     "max_iter": "raise max_iter, scale the columns of X (StandardScaler), lower C or accept a larger tol",
     "time_limit": "raise time_limit, take fewer landmarks, or accept a larger tol",
-    "stalled": "rounding leaves nothing to gain: scale the columns of X (StandardScaler), lower C or accept a larger "
-    "tol",
     "interrupted": "the model is the best so far",
 }
 
@@ -123,8 +121,8 @@ class LandmarkModel(CallbackSupportMixin, PrototypeClassifier):
         """float32 kernel values where they are bounded and tol allows it: the error of a score is some times theirs."""
         if self.kernel not in kernels.BOUNDED or len(rows) <= few or self.tol < 1e-5:
             return "float64"
-        some = rows[:: max(1, len(rows) // 1024)]
-        return "float32" if kernels.float32_error(X, some, self._record(X, X)) < 1e-3 * self.tol else "float64"
+        error = kernels.float32_error(X, kernels.some_of(rows), self._record(X, X))
+        return "float32" if error < 1e-3 * self.tol else "float64"
 
     def _last_landmarks(self) -> Any:
         given = self.kernel == "precomputed" or not hasattr(self, "dual_coef_")

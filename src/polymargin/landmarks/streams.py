@@ -16,6 +16,7 @@ import numpy as np
 from .. import _core, kernels
 from ..core_vectors.search import Block, Rows, hashed, joined
 from ..core_vectors.sources import Facts
+from ..fitting.resources import row_bytes
 from .choice import Basis
 from .newton import Curved, Losses, Point, expanded
 from .passes import HeldRows, Strong, point_of
@@ -132,7 +133,7 @@ class SourceRows:
 
 def train_source(task: LandmarkTask, source: Any, facts: Facts, form: StreamForm, how: Any, n_landmarks: Any) -> Fit:
     """The task, whose rows are still missing, on all rows of a source, of which the facts are known."""
-    n, most = facts.n, int(min(SAMPLE, max(task.limits.memory / 4 / facts.row_bytes, 4096)))
+    n, most = facts.n, int(min(SAMPLE, max(task.limits.memory / 4 / row_bytes(facts.some), 4096)))
     draw = RowDraw(form, most / n, task.limits.seed)
     parts = [rows for rows in source.map(draw) if len(rows)]
     rows = reduce(draw.merged, parts)

@@ -73,7 +73,7 @@ def mean_distance(X: Any, n_threads: int) -> float:
 
 @dataclass
 class Edges:
-    """Edges from the rows i to the rows j; and of every query its nearest row of another class, -1 where none is."""
+    """Edges from the rows i to the rows j, and the nearest row of another class for every query (-1: there is none)."""
 
     i: np.ndarray
     j: np.ndarray
@@ -122,7 +122,7 @@ class NeighborSearch:
         return float(np.median(np.asarray(squares))) if len(some) else np.inf
 
     def small(self, queries: np.ndarray, k: int, radius: float, group: np.ndarray | None) -> Edges:
-        """All of D at once. Differences are squared directly, and NumPy chooses among equal ones."""
+        """All of D at once, from squared differences; which of equally near rows is taken is up to NumPy."""
         rows = np.arange(len(self.X))
         D = self.D(cdist(self.X[queries], self.X, "sqeuclidean"), queries[:, None], rows[None, :])
         D[queries[:, None] == rows if group is None else group[queries][:, None] == group] = np.inf

@@ -222,23 +222,13 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
         if self.alpha is not None:
             D = graphs.Dissimilarity(label.astype(np.int64), gamma, float(self.alpha), self.offset == "inside", scale)
         search = graphs.NeighborSearch(X, D, n_threads)
-        k, radius = (min(int(self.n_neighbors), n - 1), 0.0) if self.radius is None else (0, float(self.radius))
-        edges = search(np.arange(n), k, radius, tell=self._tell("neighbors"))
-        graph, components = graphs.joined(edges, search)
-        if self.verbose:
-            say(f"polymargin: joined {components:,} components of the graph", self.verbose)
+        graph, components = self._graph(search, n)
         lengths = graphs.shortest_paths(graph, landmarks, n_threads, self._tell("shortest paths"))
         if len(landmarks) == n:
             eigenvalues, z = scaling.classical(lengths, self.n_components)
         else:
             eigenvalues, z = scaling.from_landmarks(lengths, landmarks, self.n_components)
-        grnn, stop = GRNNRegressor(self.spread, interpolate=True, memory=self.memory, n_jobs=self.n_jobs), None
-        try:
-            grnn.fit(X, z)
-        except KeyboardInterrupt as signal:
-            if not hasattr(grnn, "spread_"):
-                raise
-            stop = signal
+        grnn, stop = self._map(X, z)
 
         self.grnn_, self.embedding_, self.eigenvalues_ = grnn, z.astype(X.dtype, copy=False), eigenvalues
         self.n_components_ = self._n_features_out = z.shape[1]
@@ -257,6 +247,25 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
                 self.verbose,
             )
         return self
+
+    def _graph(self, search: graphs.NeighborSearch, n: int) -> tuple[Any, int]:
+        """The graph of nearest rows, in one piece, and how many pieces there were."""
+        k, radius = (min(int(self.n_neighbors), n - 1), 0.0) if self.radius is None else (0, float(self.radius))
+        edges = search(np.arange(n), k, radius, tell=self._tell("neighbors"))
+        graph, components = graphs.joined(edges, search)
+        if self.verbose:
+            say(f"polymargin: joined {components:,} components of the graph", self.verbose)
+        return graph, components
+
+    def _map(self, X: Any, z: np.ndarray) -> tuple[GRNNRegressor, KeyboardInterrupt | None]:
+        """The map for new rows, and Ctrl-C if that came while its spread was chosen."""
+        grnn = GRNNRegressor(self.spread, interpolate=True, memory=self.memory, n_jobs=self.n_jobs)
+        try:
+            return grnn.fit(X, z), None
+        except KeyboardInterrupt as stop:
+            if not hasattr(grnn, "spread_"):
+                raise
+            return grnn, stop
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """`fit`, and the coordinates of the training rows, `embedding_`."""
@@ -305,18 +314,17 @@ class SupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
         if count == "auto":
             count = None if n <= ALL_PATHS else max(5 * math.isqrt(n), 10 * int(self.n_components))
         memory = budget(self.memory)
-        if count is None or count >= n:
-            if 16.0 * n * n > memory and n > 1000:
-                raise ValueError(
-                    f"expected {16e-9 * n * n:.3g} GB of memory for path lengths between all rows, got a budget of "
-                    f'{memory * 1e-9:.3g} GB; pass n_landmarks="auto", or raise memory'
-                )
-            return np.arange(n)
-        if 16.0 * n * count > memory and n > 1000:
+        every = count is None or count >= n
+        needed = 16.0 * n * (n if every else count)
+        if needed > memory and n > 1000:
+            where = "between all rows" if every else f"from {count:,} landmarks"
+            fewer = 'n_landmarks="auto"' if every else "a smaller n_landmarks"
             raise ValueError(
-                f"expected {16e-9 * n * count:.3g} GB of memory for path lengths from {count:,} landmarks, got a "
-                f"budget of {memory * 1e-9:.3g} GB; pass a smaller n_landmarks, or raise memory"
+                f"expected {1e-9 * needed:.3g} GB of memory for path lengths {where}, got a budget of "
+                f"{memory * 1e-9:.3g} GB; pass {fewer}, or raise memory"
             )
+        if every:
+            return np.arange(n)
         random = check_random_state(self.random_state).permutation(n)
         by_class = random[np.argsort(label[random], kind="stable")]
         return np.sort(by_class[(np.arange(count) * n) // count])

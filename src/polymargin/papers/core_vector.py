@@ -19,9 +19,9 @@ from ..core_vectors.classifier import CoreVectorSVC
 from ..core_vectors.enclosing_ball import EnclosingBall
 from ..datasets import load, make_gaussians
 from ..reductions.pairwise import PairwiseSVC
-from .exhibit import Exhibit, Place, Value, pair, table
+from .exhibit import Exhibit, Place, Value, exhibits_of, new_figure, pair, rows_of, table, unprinted
 from .one_of_59 import OneOf59
-from .protocol import SEED, fitted, timed
+from .protocol import SEED, fitted, mean_and_deviation, timed
 from .store import recalled
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def rows(row: str, fast: bool) -> tuple:
     return X[some], D.y_train[some], X_test[::300], D.y_test[::300]
 
 
-SEEDS = range(5)  # the samples decide: every cell of a core vector machine is a mean over these
+SEEDS = range(5)  # of the random samples: every cell of a core vector machine is a mean over these
 PRINTED_CODE = "MCVM, code as printed"
 STEPWISE = "MCVM, one of 59"
 
@@ -100,9 +100,9 @@ def trained(row: str, column: str, X: np.ndarray, y: np.ndarray, seed: int = SEE
 
 def beside(values: dict[Place, Value]) -> dict[Place, Value]:
     """The printed cells, and places for the printed code and the printed steps, which have no figures of their own."""
-    sets = dict.fromkeys(row for row, _, _ in values)
-    more = [(PRINTED_CODE, "accuracy [%]"), *((STEPWISE, m) for m in MEASURES)]
-    return values | {(row, column, measure): (None, None) for row in sets for column, measure in more}
+    for row in rows_of(values):
+        values = values | unprinted((row,), (PRINTED_CODE,), "accuracy [%]") | unprinted((row,), (STEPWISE,), *MEASURES)
+    return values
 
 
 def compute(row: str, column: str, fast: bool) -> dict:
@@ -113,7 +113,7 @@ def compute(row: str, column: str, fast: bool) -> dict:
     accuracy = [100 * model.score(X_test, y_test) for model in models]
     n_support = [int(np.sum(model.n_support_)) for model in models]
     return {
-        "accuracy [%]": (np.mean(accuracy), np.std(accuracy, ddof=1)) if len(seeds) > 1 else accuracy[0],
+        "accuracy [%]": mean_and_deviation(accuracy),
         "support vectors": np.mean(n_support),
         "status": models[0].status_,
     }
@@ -146,14 +146,12 @@ def circle(ball: EnclosingBall) -> tuple[Any, float]:
 
 
 def draw_balls(fast: bool = False) -> Figure:
-    from matplotlib.figure import Figure
     from matplotlib.patches import Circle
 
     X = np.random.default_rng(4).normal(size=(60, 2))
     core, inner = core_set(X, EPSILON)
     exact, (center, radius) = EnclosingBall(kernel="linear", tol=1e-8).fit(X), circle(inner)
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    ax = figure.subplots()
+    figure, [[ax]] = new_figure(1, 1, 5.0, 5.0)
     ax.plot(*X.T, ".", color="0.4", label="rows")
     ax.plot(*X[core].T, "s", mfc="none", ms=10, color="#d55e00", label="core set")
     for (c, r), style, label in (
@@ -176,13 +174,24 @@ GROWTH["figure 3"] = ("Intrusion", (1000, 10_000, 100_000, 494_021))
 CURVES = {"SVM": ("one-against-one SVM", "s--", "#d55e00"), "MCVM": ("multiclass core vectors", "o-", "#0072b2")}
 
 
-@cache
-def seconds(figure: str, n: int, column: str, fast: bool) -> float:
-    """The processor seconds of training on n rows, drawn by class as the paper says."""
-    name = GROWTH[figure][0]
+def part(name: str, n: int, fast: bool) -> tuple[np.ndarray, np.ndarray]:
+    """n of the training rows, drawn by class as the paper says."""
     X, y, *_ = rows(name, fast)
     if n < len(X):
         X, _, y, _ = train_test_split(X, y, train_size=n, random_state=SEED, stratify=y)
+    return X, y
+
+
+def number(row: str) -> int:
+    """n of the row "n rows"."""
+    return int(row.removesuffix(" rows").replace(",", ""))
+
+
+@cache
+def seconds(figure: str, n: int, column: str, fast: bool) -> float:
+    """The processor seconds of training on n rows."""
+    name = GROWTH[figure][0]
+    X, y = part(name, n, fast)
     return timed(lambda: trained(name, column, X, y), clock=time.process_time)[0]
 
 
@@ -195,13 +204,10 @@ def growing(figure: str) -> tuple[Callable, Callable, Callable]:
         return {}
 
     def measure(row: str, column: str, fast: bool, result: dict) -> dict:
-        return {"value": seconds(figure, int(row.removesuffix(" rows").replace(",", "")), column, fast)}
+        return {"value": seconds(figure, number(row), column, fast)}
 
     def draw(fast: bool) -> Figure:
-        from matplotlib.figure import Figure
-
-        picture = Figure(figsize=(5, 3.4), layout="constrained")
-        ax = picture.subplots()
+        picture, [[ax]] = new_figure(1, 1, 5.0)
         cells = recalled(f"core-vector-{figure.replace(' ', '-')}")
         for column, (label, style, color) in CURVES.items():
             n = (1000, 2000) if fast else sizes
@@ -228,21 +234,14 @@ PARTS: dict[str, Callable[[], Any]] = {
 PART_ROWS = ("10,000 rows", "100,000 rows")
 
 
-def part(row: str, fast: bool) -> tuple[np.ndarray, np.ndarray]:
-    n = 1000 if fast else int(row.removesuffix(" rows").replace(",", ""))
-    X, y, *_ = rows("Synth 2", fast)
-    X, _, y, _ = train_test_split(X, y, train_size=n, random_state=SEED, stratify=y)
-    return X, y
-
-
 def part_cell(row: str, column: str, fast: bool) -> dict:
     """Support vectors, and processor seconds of one fit: both by the same fit, as LIBSVM's takes long."""
-    X, y = part(row, fast)
+    X, y = part("Synth 2", 1000 if fast else number(row), fast)
     seconds, model = timed(lambda: fitted(PARTS[column](), X, y), clock=time.process_time)
     return {"support vectors": int(np.sum(model.n_support_)), "value": seconds}
 
 
-PLACE = "Asharaf, Murty and Shevade 2007, ICML, "
+exhibit = exhibits_of("core-vector", "Asharaf, Murty and Shevade 2007, ICML, ")
 DECIDED = (
     "q, nu, epsilon and C are those of the paper's table 1, with its ridge nu n and its ball test. MCVM is "
     "CoreVectorSVC, which draws samples of 59 rows for every eight core vectors, while the paper draws 59 for each. "
@@ -271,12 +270,11 @@ def times(number: int, title: str) -> Exhibit:
     name = f"figure {number}"
     compute, measure, draw = growing(name)
     counts = [f"{n:,} rows" for n in GROWTH[name][1]]
-    return Exhibit(
-        paper="core-vector",
-        name=name,
-        title=title,
-        where=PLACE + name + ": a curve without numbers",
-        printed={(row, column, "value"): (None, None) for row in counts for column in ("SVM", "MCVM")},
+    return exhibit(
+        name,
+        title,
+        name + ": a curve without numbers",
+        printed=unprinted(counts, CURVES, "value"),
         compute=compute,
         clock=measure,
         draw=draw,
@@ -287,11 +285,9 @@ def times(number: int, title: str) -> Exhibit:
 
 
 EXHIBITS = (
-    Exhibit(
-        paper="core-vector",
-        name="table 2",
-        title="Synthetic sets of 100,000 and 1,000,000 rows",
-        where=PLACE + "table 2",
+    exhibit(
+        "table 2",
+        "Synthetic sets of 100,000 and 1,000,000 rows",
         printed=beside(TABLE_2),
         compute=compute,
         clock=clock,
@@ -305,11 +301,9 @@ EXHIBITS = (
             "Synth 1 these steps end with 672 core vectors, as the ridge makes one expect, and not with 291.",
         ),
     ),
-    Exhibit(
-        paper="core-vector",
-        name="table 3",
-        title="SensIT Vehicle (acoustic) and KDD intrusion detection",
-        where=PLACE + "table 3",
+    exhibit(
+        "table 3",
+        "SensIT Vehicle (acoustic) and KDD intrusion detection",
         printed=beside(TABLE_3),
         compute=compute,
         clock=clock,
@@ -330,22 +324,20 @@ EXHIBITS = (
         },
         decided=DECIDED,
     ),
-    Exhibit(
-        paper="core-vector",
-        name="figure 1",
-        title="The ball of a core set, and its expansion, which covers all rows",
-        where=PLACE + "figure 1: a drawing without numbers",
+    exhibit(
+        "figure 1",
+        "The ball of a core set, and its expansion, which covers all rows",
+        "figure 1: a drawing without numbers",
         draw=draw_balls,
         decided=(f"The rows are 60 draws from a Gaussian, and epsilon is {EPSILON}.",),
     ),
     times(2, "Training time against the number of rows, Synth 2"),
     times(3, "Training time against the number of rows, intrusion detection"),
-    Exhibit(
-        paper="core-vector",
-        name="LIBSVM",
-        title="Training times on parts of Synth 2 compared with LIBSVM, the paper's SVM",
-        where=PLACE + "table 2, times of Synth 2",
-        printed={(r, c, m): (None, None) for r in PART_ROWS for c in PARTS for m in ("support vectors", "value")},
+    exhibit(
+        "LIBSVM",
+        "Training times on parts of Synth 2 compared with LIBSVM, the paper's SVM",
+        "table 2, times of Synth 2",
+        printed=unprinted(PART_ROWS, PARTS, "support vectors", "value"),
         compute=part_cell,
         own=("MCVM", "MCVM, epsilon = 0.005"),
         fast_rows=PART_ROWS[:1],

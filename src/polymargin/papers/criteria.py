@@ -26,7 +26,7 @@ from ..reductions.pairwise import PairwiseSVC
 from ..selection.radius_margin import RadiusMarginSearch
 from ..selection.search_cv import KernelSearchCV
 from .exhibit import NEAR, POINT, LeftOut, Value, pair, table
-from .protocol import SEED, fitted, folds, timed
+from .protocol import SEED, box, fitted, folds, mean_and_deviation, timed
 from .store import recalled
 
 CHOSEN_ON = 5  # halves to choose C and gamma on
@@ -58,14 +58,6 @@ def printed(name: str) -> str:
 
 # Of table VI. Iterations and evaluations of DNA and Satimage by criterion II are copies of table IV there, see rule().
 EFFORT = table(printed("criteria-table-6-search"), columns=("I", "II"), measures=("iterations", "evaluations"))
-
-
-def box(X: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-    """Rows scaled to [-1, 1] by the first argument; what is missing becomes the mean."""
-    X = np.asarray(X, dtype=np.float64)
-    low, high, mean = np.nanmin(X, axis=0), np.nanmax(X, axis=0), np.nanmean(X, axis=0)
-    middle, half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
-    return [(np.where(np.isnan(Z), mean, Z) - middle) / half for Z in (X, *others)]
 
 
 CONSTANT = "Car, lug_boot constant"
@@ -153,7 +145,7 @@ def chosen_by_cv(row: str, method: str, fast: bool) -> dict:
     return dict(C=float(C), gamma=float(gamma))
 
 
-def error_of(row: str, method: str, C: float, gamma: float | np.ndarray, n: int) -> Any:
+def error_of(row: str, method: str, C: float, gamma: float | np.ndarray, n: int) -> Value:
     """Mean error in percent over n halves and its deviation, or the error on the official test rows."""
     gamma = float(gamma) if np.ndim(gamma) == 0 else np.asarray(gamma)
 
@@ -168,10 +160,9 @@ def error_of(row: str, method: str, C: float, gamma: float | np.ndarray, n: int)
         X, X_test = box(D.X_train, D.X_test)
         codes = min(n, CODES_TESTED) if method in CODES else 1
         errors = [error(seed, X, D.y_train, X_test, D.y_test) for seed in range(codes)]
-        return errors[0] if codes == 1 else (np.mean(errors), np.std(errors, ddof=1))
+        return mean_and_deviation(errors)
     # On this few rows waking threads would take longer than the fit.
-    errors = [error(k, *half(row, k), n_jobs=1) for k in range(n)]
-    return np.mean(errors), np.std(errors, ddof=1)
+    return mean_and_deviation([error(k, *half(row, k), n_jobs=1) for k in range(n)])
 
 
 def halves(fast: bool) -> int:

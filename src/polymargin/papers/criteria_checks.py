@@ -10,8 +10,8 @@ from math import ceil, log2
 import numpy as np
 
 from . import criteria
-from .criteria_tables import FAST_SETS, FOUR, PLACE, TABLE_4, TABLE_5, TABLE_6, TABLE_7, TWO
-from .exhibit import Exhibit, Place, Value, pair
+from .criteria_tables import CRITERIA, FAST_SETS, FOUR, TABLE_4, TABLE_5, TABLE_6, TABLE_7, TWO, exhibit
+from .exhibit import Place, Value, columns_of, pair, rows_of, unprinted
 from .store import recalled
 
 SHOWN = "test error [%]"
@@ -129,21 +129,16 @@ def programs(row: str, column: str, fast: bool) -> dict:
     return {"value": float(pair(e)[0]) * (2 * pairs if by == "I" else pairs + 1)}
 
 
-LOAD_PRINTED: dict[Place, Value] = {
-    (row, column, "value"): (None, None)
-    for row in dict.fromkeys(row for row, _, _ in TABLE_4)
-    for column in ("criterion I", "criterion II", *LOADS)
-}
+LOAD_PRINTED = unprinted(rows_of(TABLE_4), ("criterion I", "criterion II", *LOADS), "value")
 # In the text of table IV; its 2,700 programs of cross-validation forget the five folds.
 LOAD_PRINTED["Iris", "criterion I", "value"] = (156.0, None)
 LOAD_PRINTED["Iris", "CV, one-vs-one", "value"] = (2700.0, None)
 
 EXHIBITS = (
-    Exhibit(
-        paper="criteria",
-        name="table 1",
-        title="Quadratic programs of a model selection with one gamma",
-        where=PLACE + "table I, and the text of table IV for Iris",
+    exhibit(
+        "table 1",
+        "Quadratic programs of a model selection with one gamma",
+        "table I, and the text of table IV for Iris",
         printed=LOAD_PRINTED,
         compute=programs,
         own=("criterion I", "criterion II"),
@@ -156,14 +151,13 @@ EXHIBITS = (
             "so they are not rerun.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="smallest criterion",
-        title="Tables VI and VII with the parameters of the half with the smallest criterion",
-        where=PLACE + "tables VI and VII",
+    exhibit(
+        "smallest criterion",
+        "Tables VI and VII with the parameters of the half with the smallest criterion",
+        "tables VI and VII",
         printed=shown(LEAST),
         compute=criteria.least_cell,
-        own=tuple(dict.fromkeys(column for _, column, _ in shown(LEAST))),
+        own=columns_of(shown(LEAST)),
         fast_rows=OFF[:1],
         decided=(
             "The table has the sets for which the rule matters. The searches are those of tables 6 and 7, and the "
@@ -171,14 +165,13 @@ EXHIBITS = (
             "because the rule of tables 6 and 7 is the median.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="single machine",
-        title="Single machine with the C of the criterion, unscaled",
-        where=PLACE + "tables V and VII, columns single",
+    exhibit(
+        "single machine",
+        "Single machine with the C of the criterion, unscaled",
+        "tables V and VII, columns single",
         printed=single_printed(),
         compute=plain_single,
-        own=tuple(dict.fromkeys(column for _, column, _ in single_printed())),
+        own=columns_of(single_printed()),
         fast_rows=FAST_SETS[:1],
         decided=(
             "In tables 5 and 7, the C of the single machine is scaled by a quarter to the binary problem that the "
@@ -187,11 +180,10 @@ EXHIBITS = (
             "not, so the exception says little about the other cells. These cells are not judged.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="segment",
-        title="Tables IV and V on Segment at two other widths",
-        where=PLACE + "tables IV and V, Segment",
+    exhibit(
+        "segment",
+        "Tables IV and V on Segment at two other widths",
+        "tables IV and V, Segment",
         printed=widths_printed(),
         compute=at_width,
         own=METHODS,
@@ -204,14 +196,13 @@ EXHIBITS = (
             "fits both tables. These cells are not judged.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="two starts",
-        title="Tables VI and VII with two starts, each until it is solved",
-        where=PLACE + "tables VI and VII",
+    exhibit(
+        "two starts",
+        "Tables VI and VII with two starts, each until it is solved",
+        "tables VI and VII",
         printed=shown(ELLIPSOIDAL),
         compute=until_solved,
-        own=tuple(dict.fromkeys(column for _, column, _ in shown(ELLIPSOIDAL))),
+        own=columns_of(shown(ELLIPSOIDAL)),
         fast_rows=FAST_SETS[:1],
         decided=(
             "This is the default of RadiusMarginSearch: it starts from C = 1, gamma = 1/(2d) and from four times "
@@ -222,14 +213,13 @@ EXHIBITS = (
             "rule of tables 6 and 7.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="car without lug_boot",
-        title="Test errors on Car with its feature lug_boot made constant",
-        where=PLACE + "tables IV to VII",
+    exhibit(
+        "car without lug_boot",
+        "Test errors on Car with its feature lug_boot made constant",
+        "tables IV to VII",
         printed=constant_printed(),
         compute=criteria.constant_cell,
-        own=tuple(dict.fromkeys(column for _, column, _ in constant_printed())),
+        own=columns_of(constant_printed()),
         fast_rows=("1vs1",),
         decided=(
             "With all six features our errors are at most 3.1 %; without this one they match the printed ones. The "
@@ -237,17 +227,11 @@ EXHIBITS = (
             "because we found this by looking at the printed errors. The search is that of tables 4 to 7.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="penalty",
-        title="A penalty on the spread of the gammas where rows are scarce, one-vs-one",
-        where=PLACE + "text of table VI: regularization is mentioned as promising, without figures",
-        printed={
-            (row, f"{by}, {weight:g}", SHOWN): (None, None)
-            for row in ("Glass", "Zoo")
-            for by in ("I", "II")
-            for weight in PENALTIES
-        },
+    exhibit(
+        "penalty",
+        "A penalty on the spread of the gammas where rows are scarce, one-vs-one",
+        "text of table VI: regularization is mentioned as promising, without figures",
+        printed=unprinted(("Glass", "Zoo"), [f"{by}, {weight:g}" for by in CRITERIA for weight in PENALTIES], SHOWN),
         compute=penalized,
         own=tuple(f"{by}, {weight:g}" for by in ("I", "II") for weight in PENALTIES[1:]),
         fast_rows=("Zoo",),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..datasets import load, make_rings
-from ..inspection.criterion_display import CriterionDisplay
+from ..inspection.criterion_display import CriterionDisplay, criterion_surface, error_surface
 from ..inspection.embedding_display import COLORS
 from ..reductions.pairwise import PairwiseSVC
 from ..selection.criteria import Criterion, CriterionForm
@@ -18,8 +18,8 @@ from ..selection.radius_margin import RadiusMarginSearch
 from ..selection.search_cv import KernelSearchCV
 from ..selection.separability import class_separability
 from . import criteria
-from .criteria_tables import PLACE
-from .exhibit import Exhibit, pair
+from .criteria_tables import exhibit
+from .exhibit import Exhibit, new_figure, pair
 from .protocol import SEED, fitted
 from .store import recalled
 
@@ -29,13 +29,6 @@ FEW = 100  # halves to test the points of a search on
 def points(fast: bool) -> int:
     """Values of C and of sigma or gamma on a surface."""
     return 4 if fast else 16
-
-
-def new_figure(rows: int, columns: int, width: float = 4.0, height: float = 3.4) -> tuple[Any, np.ndarray]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def surface(ax: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, title: str) -> None:
@@ -84,12 +77,8 @@ def draw_error_sums(fast: bool) -> Any:
 # --- figures 2 and 4: test error and criterion; figure 3: separability and bound ---
 
 
-def criterion_surface(
-    X: np.ndarray, y: np.ndarray, criterion: str, log_C: np.ndarray, log_gamma: np.ndarray
-) -> np.ndarray:
-    index = np.unique(y, return_inverse=True)[1]
-    at = Criterion(X, index, np.ones(len(y)), CriterionForm(criterion))
-    return np.array([[at(np.exp(u), np.exp(v))[0] for u in log_C] for v in log_gamma])
+def criterion_on(X: np.ndarray, y: np.ndarray, criterion: str) -> Criterion:
+    return Criterion(X, np.unique(y, return_inverse=True)[1], np.ones(len(y)), CriterionForm(criterion))
 
 
 def draw_criterion(criterion: str) -> Callable[[bool], Any]:
@@ -105,9 +94,8 @@ def draw_criterion(criterion: str) -> Callable[[bool], Any]:
         split = [(np.arange(len(y)), np.arange(len(y), len(labels)))]
         machine = PairwiseSVC(loss="squared_hinge")
         grid = KernelSearchCV(machine, C=np.exp(log_C), gamma=np.exp(log_gamma), cv=split, refit=False)
-        scores = fitted(grid, rows, labels).cv_results_["mean_test_score"]
-        errors = 1 - scores.reshape(len(log_C), len(log_gamma)).T  # C changes slowest
-        values = criterion_surface(X, y, criterion, log_C, log_gamma)
+        errors = error_surface(fitted(grid, rows, labels))
+        values = criterion_surface(criterion_on(X, y, criterion), log_C, log_gamma)
         figure, axes = new_figure(1, 2)
         CriterionDisplay(path, log_C, log_gamma, values, errors, criterion).plot(axes[0])
         axes[0, 0].set_title(f"{row}: log10 of criterion {criterion}")
@@ -128,7 +116,7 @@ def draw_separability(fast: bool) -> Any:
         s = class_separability(X, y, gamma=1 / (2 * sigma**2))
         ridge = np.exp(-log_C)  # K + I/C: its sums over a class and over all are 1/C times the number of rows larger
         inverse[i] = (s.total + (len(y) - 1) * ridge) / (s.between + ridge)
-    bound = criterion_surface(X, y, "I", log_C, np.log(0.5) - 2 * log_sigma)
+    bound = criterion_surface(criterion_on(X, y, "I"), log_C, np.log(0.5) - 2 * log_sigma)
     figure, axes = new_figure(1, 2)
     surface(axes[0, 0], log_C, log_sigma, np.log10(inverse), "log10 of 1 / separability")
     surface(axes[0, 1], log_C, log_sigma, np.log10(bound), "log10 of the radius-margin bound")
@@ -270,8 +258,7 @@ PRINTED_TOP |= {("256 features", by, "error [%]"): (5.0, None) for by in ("I", "
 
 
 def figure(number: int, title: str, draw: Any, where: str = "", **parts: Any) -> Exhibit:
-    where = PLACE + (where or f"figure {number}")
-    return Exhibit(paper="criteria", name=f"figure {number}", title=title, where=where, draw=draw, **parts)
+    return exhibit(f"figure {number}", title, where, draw=draw, **parts)
 
 
 GRID = (

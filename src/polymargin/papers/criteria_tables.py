@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from . import criteria
 from .criteria import printed
-from .exhibit import NEAR, Exhibit, Value, table
+from .exhibit import NEAR, Exhibit, Value, columns_of, exhibits_of, rows_of, table
 
-PLACE = "Wang, Xue and Chan 2008, IEEE Trans. SMC B 38(6), "
+exhibit = exhibits_of("criteria", "Wang, Xue and Chan 2008, IEEE Trans. SMC B 38(6), ")
 
 
 def columns(methods: tuple[str, ...], by: tuple[str, ...]) -> tuple[str, ...]:
@@ -20,34 +20,14 @@ TWO, FOUR = ("1vs1", "1vsall"), ("dag", "dense", "sparse", "single")
 CRITERIA, ALL = ("I", "II"), ("I", "II", "CV")
 SEARCH = dict(columns=("I, search", "II, search"), measures=("iterations", "evaluations"))
 
-TABLE_4 = table(
-    printed("criteria-table-4"),
-    columns=columns(TWO, ALL),
-    measures=("error [%]",),
-)
-TABLE_4 |= table(
-    printed("criteria-table-4-search"),
-    **SEARCH,
-)
-TABLE_5 = table(
-    printed("criteria-table-5"),
-    columns=columns(FOUR, ALL),
-    measures=("error [%]",),
-)
-TABLE_6 = table(
-    printed("criteria-table-6"),
-    columns=columns(TWO, CRITERIA),
-    measures=("error [%]",),
-)
-TABLE_6 |= table(
-    printed("criteria-table-6-search"),
-    **SEARCH,
-)
-TABLE_7 = table(
-    printed("criteria-table-7"),
-    columns=columns(FOUR, CRITERIA),
-    measures=("error [%]",),
-)
+ERROR = ("error [%]",)
+
+TABLE_4 = table(printed("criteria-table-4"), columns=columns(TWO, ALL), measures=ERROR)
+TABLE_4 |= table(printed("criteria-table-4-search"), **SEARCH)
+TABLE_5 = table(printed("criteria-table-5"), columns=columns(FOUR, ALL), measures=ERROR)
+TABLE_6 = table(printed("criteria-table-6"), columns=columns(TWO, CRITERIA), measures=ERROR)
+TABLE_6 |= table(printed("criteria-table-6-search"), **SEARCH)
+TABLE_7 = table(printed("criteria-table-7"), columns=columns(FOUR, CRITERIA), measures=ERROR)
 # The heads of the columns print "Spatial" for spherical, and the second one of criterion II is the ellipsoidal kernel.
 TABLE_8 = table(
     printed("criteria-table-8"),
@@ -55,7 +35,7 @@ TABLE_8 = table(
     measures=("train [s]",),
 )
 USPS = columns(("1vs1", "1vsall", "dag"), CRITERIA)
-TABLE_9 = table(printed("criteria-table-9"), columns=USPS, measures=("error [%]",))
+TABLE_9 = table(printed("criteria-table-9"), columns=USPS, measures=ERROR)
 
 # A gamma per pixel by a part of the rows, beside the printed errors and not judged by them.
 PART = {(criteria.PART, column, "test error [%]"): TABLE_9["ellipsoidal", column, "error [%]"] for column in USPS}
@@ -119,12 +99,11 @@ CODES = {
 
 def errors(number: int, title: str, values: dict, kernel: str) -> Exhibit:
     """A table of test errors."""
-    names = dict.fromkeys(column for _, column, _ in values)
-    return Exhibit(
-        paper="criteria",
-        name=f"table {number}",
-        title=title,
-        where=PLACE + f"table {('IV', 'V', 'VI', 'VII')[number - 4]}",
+    names = columns_of(values)
+    return exhibit(
+        f"table {number}",
+        title,
+        f"table {('IV', 'V', 'VI', 'VII')[number - 4]}",
         printed=values,
         compute=criteria.cell(kernel),
         own=tuple(name for name in names if not name.startswith("CV")),
@@ -145,7 +124,7 @@ def near_printed() -> dict[tuple[str, str], tuple[str, ...]]:
     by_cv: dict[tuple, Value] = TABLE_4 | TABLE_5
     where = {}
     for kernel, values in (("spherical", by_cv), ("ellipsoidal", TABLE_6 | TABLE_7)):
-        for row in dict.fromkeys(row for row, _, _ in by_cv):
+        for row in rows_of(by_cv):
             for c in CRITERIA:
                 where[row, f"{c}, {kernel}"] = tuple(
                     m
@@ -162,11 +141,10 @@ EXHIBITS = (
     errors(5, "Test errors, spherical kernel, DAG, codes and single machine", TABLE_5, "spherical"),
     errors(6, "Test errors, ellipsoidal kernel, one-vs-one and one-vs-all", TABLE_6, "ellipsoidal"),
     errors(7, "Test errors, ellipsoidal kernel, DAG, codes and single machine", TABLE_7, "ellipsoidal"),
-    Exhibit(
-        paper="criteria",
-        name="cross-validation",
-        title="Methods out of six with a test error within a standard deviation of that of cross-validation",
-        where=PLACE + "tables IV to VII",
+    exhibit(
+        "cross-validation",
+        "Methods out of six with a test error within a standard deviation of that of cross-validation",
+        "tables IV to VII",
         printed={(*place, NEAR): (float(len(methods)), None) for place, methods in WHERE_NEAR.items() if methods},
         compute=criteria.near_cross_validation(WHERE_NEAR),
         own=tuple(f"{c}, {kernel}" for kernel in ("spherical", "ellipsoidal") for c in CRITERIA),
@@ -181,11 +159,10 @@ EXHIBITS = (
             "Segment, two of Dermatology with criterion II and one of Glass with criterion I.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="table 8",
-        title="Time of model selection",
-        where=PLACE + "table VIII",
+    exhibit(
+        "table 8",
+        "Time of model selection",
+        "table VIII",
         printed=TABLE_8,
         compute=criteria.nothing,
         clock=criteria.selection_time,
@@ -199,11 +176,10 @@ EXHIBITS = (
             "multiplied by 100.",
         ),
     ),
-    Exhibit(
-        paper="criteria",
-        name="table 9",
-        title="Test errors on USPS",
-        where=PLACE + "table IX",
+    exhibit(
+        "table 9",
+        "Test errors on USPS",
+        "table IX",
         printed=TABLE_9 | PART,
         compute=criteria.usps,
         own=USPS,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -77,6 +78,36 @@ class Exhibit:
     @property
     def key(self) -> str:
         return f"{self.paper}-{self.name.replace(' ', '-').lower()}"
+
+
+def exhibits_of(paper: str, place: str) -> Callable[..., Exhibit]:
+    """`exhibit(name, title, where, **parts)` of one paper; `where` it is printed there, by default under its name."""
+
+    def exhibit(name: str, title: str, where: str = "", **parts: Any) -> Exhibit:
+        return Exhibit(paper=paper, name=name, title=title, where=place + (where or name), **parts)
+
+    return exhibit
+
+
+def unprinted(rows: Iterable[str], columns: Iterable[str], *measures: str) -> dict[Place, Value]:
+    """Cells for which the paper prints no number."""
+    return dict.fromkeys(product(rows, columns, measures), (None, None))
+
+
+def rows_of(printed: Mapping[Place, Value]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row for row, _, _ in printed))
+
+
+def columns_of(printed: Mapping[Place, Value]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for _, column, _ in printed))
+
+
+def new_figure(rows: int = 1, columns: int = 1, width: float = 4.0, height: float = 3.4, **how: Any) -> tuple[Any, Any]:
+    """A figure with a grid of axes, each of this size in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **how)
 
 
 def pair(value: float | Value) -> Value:

@@ -19,8 +19,8 @@ from ..datasets import load
 from ..inspection.embedding_display import COLORS, EmbeddingDisplay, principal
 from ..manifold.isomap import SupervisedIsomap
 from ..structured.classifier import StructuredSVC
-from .exhibit import Exhibit, Place, Value, table
-from .protocol import SEED, fitted
+from .exhibit import Place, Value, exhibits_of, new_figure, rows_of, table, unprinted
+from .protocol import SEED, fitted, mean_and_deviation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,15 +89,15 @@ def embedded(row: str, fast: bool, draw: int) -> tuple[np.ndarray, np.ndarray]:
 
 def beside(values: dict[Place, Value]) -> dict[Place, Value]:
     """The printed cells, and places for the chain at c = 0.01."""
-    return values | {(row, CHAIN, measure): (None, None) for row, _, measure in values}
+    measures = dict.fromkeys(measure for _, _, measure in values)
+    return values | unprinted(rows_of(values), (CHAIN,), *measures)
 
 
 def averaged(measure: Callable, row: str, column: str, fast: bool) -> dict:
     """The measures of all draws: mean and standard deviation, where there is more than one."""
     draws = DRAWS if row == "ISOLET" and not fast else 1
     found = [measure(*predicted(row, column, fast, draw)) for draw in range(draws)]
-    values = {name: [result[name] for result in found] for name in found[0]}
-    return {name: (float(np.mean(v)), float(np.std(v, ddof=1)) if draws > 1 else None) for name, v in values.items()}
+    return {name: mean_and_deviation([result[name] for result in found]) for name in found[0]}
 
 
 def of_classes(y: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -118,10 +118,7 @@ def per_class(row: str, column: str, fast: bool) -> dict:
 
 def figure_2(fast: bool) -> Figure:
     """Bars per class, the first draw of ISOLET."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 6.5), layout="constrained")
-    axes = figure.subplots(2, 2, width_ratios=(1, 2.4))
+    figure, axes = new_figure(2, 2, 5.5, 3.25, width_ratios=(1, 2.4))
     for at, row in enumerate(DIMENSIONS):
         panels = axes[:, at]
         for k, column in enumerate(COLUMNS):
@@ -150,10 +147,8 @@ def letters(fast: bool) -> tuple:
 
 def panels(*parts: tuple) -> Figure:
     """Scatter plots side by side."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.5 * len(parts), 5), layout="constrained")
-    for axes, (z, y, title) in zip(np.ravel(figure.subplots(1, len(parts))), parts, strict=True):
+    figure, row = new_figure(1, len(parts), 5.5, 5.0)
+    for axes, (z, y, title) in zip(row[0], parts, strict=True):
         EmbeddingDisplay.from_data(z, y, title=title, ax=axes)
         axes.set_xlabel("first coordinate")
         axes.set_ylabel("second coordinate")
@@ -171,7 +166,7 @@ def figure_4(fast: bool) -> Figure:
     return panels((model.transform(X_test), y_test, "test rows, mapped without their letters"))
 
 
-PLACE = "Silva and Ribeiro 2009, ICANNGA, LNCS 5495, "
+exhibit = exhibits_of("isomap", "Silva and Ribeiro 2009, ICANNGA, LNCS 5495, ")
 DECIDED = (
     "The paper does not print n_neighbors and the C of the SVM after the map; 10 and 1 are our defaults. In "
     "cross-validation on the training rows of Toy (four draws of five folds), their error is 38.5 %, and the "
@@ -207,22 +202,19 @@ BASELINE = (
     "F1 of 11.58 % (`python -m benchmarks.paper_checks baseline`)."
 )
 EXHIBITS = (
-    Exhibit(
-        paper="isomap",
-        name="table 2",
-        title="Global error of the SVM, without and with supervised Isomap",
-        where=PLACE + "table 2",
+    exhibit(
+        "table 2",
+        "Global error of the SVM, without and with supervised Isomap",
         printed=beside(TABLE_2),
         compute=global_error,
         own=("Isomap + SVM",),
         decided=DECIDED,
         reasons={("Toy", "SVM"): BASELINE},
     ),
-    Exhibit(
-        paper="isomap",
-        name="figure 2",
-        title="Error rate and F1 per class, averaged",
-        where=PLACE + "figure 2, averages in the text of section 5.3",
+    exhibit(
+        "figure 2",
+        "Error rate and F1 per class, averaged",
+        "figure 2, averages in the text of section 5.3",
         printed=beside(FIGURE_2),
         compute=per_class,
         own=("Isomap + SVM",),
@@ -230,19 +222,15 @@ EXHIBITS = (
         decided=DECIDED,
         reasons={("Toy", "SVM"): BASELINE},
     ),
-    Exhibit(
-        paper="isomap",
-        name="figure 3",
-        title="Training rows of the first ten letters of ISOLET, before and after",
-        where=PLACE + "figure 3",
+    exhibit(
+        "figure 3",
+        "Training rows of the first ten letters of ISOLET, before and after",
         draw=figure_3,
         decided=PICTURES,
     ),
-    Exhibit(
-        paper="isomap",
-        name="figure 4",
-        title="Test rows of the first ten letters of ISOLET",
-        where=PLACE + "figure 4",
+    exhibit(
+        "figure 4",
+        "Test rows of the first ten letters of ISOLET",
         draw=figure_4,
         decided=PICTURES,
     ),

@@ -12,10 +12,11 @@ from functools import partial
 
 import numpy as np
 
-from .exhibit import Exhibit, table
+from .exhibit import exhibits_of, rows_of, table
 from .protocol import METHODS, best, fitted, folds, grid_accuracy, scaled, timed
 from .store import recalled
 
+exhibit = exhibits_of("kesler", "Franc and Hlaváč 2002, section 4, ")
 # Number of patterns in the printed table; support vectors and times are means over the folds.
 PRINTED = table(
     """
@@ -100,16 +101,14 @@ def own_clock(row: str, column: str, fast: bool, result: dict) -> dict:
 
 OWN_PRINTED = {
     (row, name, "train [s]"): PRINTED[row, method, "train [s]"]
-    for row in dict.fromkeys(row for row, _, _ in PRINTED)
+    for row in rows_of(PRINTED)
     for name, (method, _) in OWN.items()
 }
 
 EXHIBITS = (
-    Exhibit(
-        paper="kesler",
-        name="table 2",
-        title="Errors, training times and support vectors on four UCI sets",
-        where="Franc and Hlaváč 2002, section 4, table 2",
+    exhibit(
+        "table 2",
+        "Errors, training times and support vectors on four UCI sets",
         printed=PRINTED,
         compute=compute,
         clock=clock,
@@ -134,11 +133,10 @@ EXHIBITS = (
             "rows can take the printed 0.0972 of the 2.5 ms on glass.",
         ),
     ),
-    Exhibit(
-        paper="kesler",
-        name="own solvers",
-        title="Training times of the paper's own algorithms",
-        where="Franc and Hlaváč 2002, section 4, table 2",
+    exhibit(
+        "own solvers",
+        "Training times of the paper's own algorithms",
+        "table 2",
         printed=OWN_PRINTED,
         compute=own_cell,
         clock=own_clock,

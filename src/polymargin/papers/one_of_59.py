@@ -1,7 +1,7 @@
 """The multiclass core vector machine step by step as Asharaf et al. (2007) print it, section 4.3.
 
 The core set begins with one random row of each class. In every step 59 random rows are drawn, and the one farthest from
-the center of the ball around the core set joins it. Where none of the 59 lies outside of (1 + epsilon) times the
+the center of the ball around the core set joins it. If none of the 59 lies outside (1 + epsilon) times the
 radius, all rows are looked at: the farthest joins, or the search ends. Unlike CoreVectorSVC, which takes 59 rows for
 every eight core vectors and keeps no row without weight, this is a reference to compare with.
 

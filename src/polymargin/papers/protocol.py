@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..joint import JointSVC
 from ..reductions.one_vs_rest import OneVsRestSVC
 from ..reductions.pairwise import PairwiseSVC
 from ..selection.gram_folds import GramFolds, Scored
+from .exhibit import Value
 
 Numbers = Sequence[float] | np.ndarray
 
@@ -29,10 +31,21 @@ SEED = 0  # of every split and draw; the papers print none
 def scaled(name: str) -> Dataset:
     """The data set with every feature mapped to [-1, 1] by the range of its training rows (a constant one to 0)."""
     D = load(name)
-    low, high = np.nanmin(D.X_train, axis=0), np.nanmax(D.X_train, axis=0)
-    middle, half = (high + low) / 2, np.where(high > low, (high - low) / 2, 1.0)
-    parts: list[Any] = [None if X is None else (X.astype(np.float64) - middle) / half for X in (D.X_train, D.X_test)]
-    return Dataset(name, parts[0], D.y_train, parts[1], D.y_test, source=D.source)
+    X, *rest = box(D.X_train, *(() if D.X_test is None else (D.X_test,)))
+    return replace(D, X_train=X, X_test=rest[0] if rest else None)
+
+
+def box(X: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
+    """Rows scaled to [-1, 1] by the ranges of the first argument; what is missing becomes the mean."""
+    X = np.asarray(X, dtype=np.float64)
+    low, high, mean = np.nanmin(X, axis=0), np.nanmax(X, axis=0), np.nanmean(X, axis=0)
+    middle, half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
+    return [(np.where(np.isnan(Z), mean, Z) - middle) / half for Z in (X, *others)]
+
+
+def mean_and_deviation(values: Sequence[float] | np.ndarray) -> Value:
+    """Of several folds or draws; a single one has no deviation."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def folds(y: np.ndarray, n: int = 10, seed: int = SEED) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -100,8 +113,8 @@ def evaluator(
 
     def evaluate(gamma: float) -> np.ndarray:
         accuracy = np.empty((len(Cs), len(rows)))
-        # Unsolved corners of the grid are judged all the same, and so are corners at which another machine is advised;
-        # the kernel matrix needs no check for every fit.
+        # Corners of the grid count even if the solver stalls there, or advises another machine. The kernel matrix need
+        # not be checked in every fit.
         with warnings.catch_warnings(), sklearn.config_context(assume_finite=True):
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", ".*classes overlap", UserWarning)

@@ -12,18 +12,20 @@ reports its best, so a search of a part can only make our figures worse.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..datasets import load, make_checker, make_circle
+from ..fitting.scales import unit_rows
 from ..joint import JointSVC
 from ..selection.distances import squared_distances
 from ..smoothing.kernel_density import KernelDensityNB
 from . import protocol
-from .protocol import METHODS, SEED, coarse_to_fine, evaluator, scaled, timed
+from .exhibit import exhibits_of
+from .protocol import METHODS, SEED, coarse_to_fine, evaluator, mean_and_deviation, scaled, timed
 from .store import recalled
 
 KAPPA = (-10.0, 5.0)
@@ -37,18 +39,13 @@ GRIDS = {
     "large": (CS[4:9], (2.0, 1.0, 0.2)),
     "fast": (CS[1::4], (4.0,)),
 }
-PLACE = "Jenssen et al. 2012, PLoS ONE 7(10) e42947, "
-
-
-def unit_rows(X: np.ndarray) -> np.ndarray:
-    X = X.astype(np.float64)
-    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+exhibit = exhibits_of("scatter", "Jenssen et al. 2012, PLoS ONE 7(10) e42947, ")
 
 
 def folds(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Ten folds of round(n / 10) rows in random order; rows that are left over are trained on only.
+    """Ten folds of round(n / 10) rows in random order; leftover rows are used for training only.
 
-    So the paper's seem to be: its means are multiples of 1/210 for the 214 rows of Glass, of 1/330 for the 334 of
+    The paper seems to do the same: its means are multiples of 1/210 for the 214 rows of Glass, of 1/330 for the 334 of
     table 6, and of 1/180 for the 178 of Wine.
     """
     order, size = np.random.default_rng(SEED).permutation(n), round(n / 10)
@@ -61,7 +58,7 @@ def mnist(draw: int = 0) -> tuple[np.ndarray, np.ndarray]:
     D = load("mnist")
     y = np.asarray(D.y_test, dtype=int)
     some = np.random.default_rng(SEED + draw).choice(np.flatnonzero(y < 5), 2000, replace=False)
-    return unit_rows(D.X_test[some]), y[some]
+    return unit_rows(D.X_test[some].astype(np.float64)), y[some]
 
 
 @cache
@@ -102,8 +99,7 @@ def searched(column: str, X: np.ndarray, y: np.ndarray, splits: list, grid: str)
     Cs, steps = GRIDS[grid]
     evaluate = naive_bayes(X, y, splits) if column == "NB" else evaluator(METHOD[column], X, y, splits, Cs)
     kappa, c, accuracy = coarse_to_fine(evaluate, *KAPPA, steps)
-    value = accuracy.mean() if len(accuracy) == 1 else (accuracy.mean(), accuracy.std(ddof=1))
-    return {"accuracy [%]": value, "kappa": kappa, "C": float(Cs[c])}
+    return {"accuracy [%]": mean_and_deviation(accuracy), "kappa": kappa, "C": float(Cs[c])}
 
 
 def benchmark(row: str, column: str, fast: bool) -> dict:
@@ -159,7 +155,7 @@ def predicted(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def long(column: str, T: int) -> bool:
-    """Whether a fit takes so long that a single draw is tried, and timed while it is tried."""
+    """Whether a fit takes so long that there is one draw only, timed while its error is computed."""
     return column == "OVR" and T > 1000
 
 
@@ -181,8 +177,7 @@ def many_classes(row: str, column: str, fast: bool) -> dict:
         error, parameters = min(errors, key=lambda e: e[0])
         best_errors.append(error)
         chosen = chosen or parameters
-    spread = np.std(best_errors, ddof=1) if len(best_errors) > 1 else None
-    return {"error [%]": (np.mean(best_errors), spread), **chosen}
+    return {"error [%]": mean_and_deviation(best_errors), **chosen}
 
 
 def timed_run(column: str, parameters: dict, X: np.ndarray, y: np.ndarray, X_val: np.ndarray) -> tuple:
@@ -229,11 +224,6 @@ def validated(name: str, column: str, fast: bool, draw: int = 0) -> tuple[dict, 
     return found, METHODS[METHOD[column]](C=found["C"], gamma=2.0 ** found["kappa"]).fit(X[train], y[train])
 
 
-def over_draws(values: Sequence[float]) -> tuple[float, float | None]:
-    """Their mean and standard deviation."""
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
 FIXED = "Scatter, kappa = 1, C = 1000"  # a narrow kernel and a large C, which validation does not choose
 
 
@@ -253,11 +243,11 @@ def sparsity_cell(name: str) -> Callable[[str, str, bool], dict]:
             of_class = dict(zip(map(str, model.classes_), map(int, model.n_support_), strict=True))
             counts.append(of_class[row] if row in of_class else sum(of_class.values()))
             accuracies.append(100 * model.score(X[test], y[test]) if row == "all" else 0.0)
-        result = {"support vectors": over_draws(counts)}
+        result = {"support vectors": mean_and_deviation(counts)}
         if row != "all":
             return result
         chosen = {} if column == FIXED else {k: validated(name, column, fast)[0][k] for k in ("kappa", "C")}
-        return result | {"accuracy [%]": over_draws(accuracies)} | chosen
+        return result | {"accuracy [%]": mean_and_deviation(accuracies)} | chosen
 
     return compute
 
@@ -311,7 +301,7 @@ def ad_svm_scores(model: JointSVC, K: np.ndarray, K_support: np.ndarray, rule: s
 
 
 def rules(row: str, column: str, fast: bool) -> dict:
-    """The best ten-fold accuracy of a rule over nu and the widths; all rules but the first share their training."""
+    """The best ten-fold accuracy of a rule over nu and the kernel widths; all rules but the first have an intercept."""
     X, y, splits = rows(row)
     splits = splits[:2] if fast else splits
     smallest = min(np.unique(y[train], return_counts=True)[1].min() / len(train) for train, _ in splits)
@@ -337,4 +327,4 @@ def rules(row: str, column: str, fast: bool) -> dict:
         return accuracy
 
     kappa, c, accuracy = coarse_to_fine(evaluate, *KAPPA, (4.0,) if fast else (2.0, 1.0))
-    return {"accuracy [%]": (accuracy.mean(), accuracy.std(ddof=1)), "kappa": kappa, "nu": float(nus[c])}
+    return {"accuracy [%]": mean_and_deviation(accuracy), "kappa": kappa, "nu": float(nus[c])}

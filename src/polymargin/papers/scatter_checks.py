@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..selection.distances import squared_distances
-from .exhibit import Exhibit
+from .exhibit import unprinted
 from .prior_scatter import PriorScatter
-from .protocol import coarse_to_fine, evaluator
-from .scatter import KAPPA, PLACE, rows, searched
+from .protocol import coarse_to_fine, evaluator, mean_and_deviation
+from .scatter import KAPPA, exhibit, rows, searched
 from .scatter_tables import TABLE_5
 
 CS = 10.0 ** np.arange(-2, 4)
@@ -38,7 +38,7 @@ def losses(row: str, column: str, fast: bool) -> dict:
     X, y, splits = rows(row)
     evaluate = evaluator(LOSSES[column], X, y, splits[:2] if fast else splits, CS[::3] if fast else CS)
     kappa, c, accuracy = coarse_to_fine(evaluate, *KAPPA, (4.0,) if fast else STEPS)
-    return {SHOWN: (accuracy.mean(), accuracy.std(ddof=1)), "kappa": kappa}
+    return {SHOWN: mean_and_deviation(accuracy), "kappa": kappa}
 
 
 # ---- class priors in the mean --------------------------------------------------------------------
@@ -67,16 +67,15 @@ def with_priors(row: str, column: str, fast: bool) -> dict:
             values[0, g, k] = 100 * right.mean()
             values[1, g, k] = 100 * np.mean([right[index[test] == c].mean() for c in np.unique(index[test])])
     best = [v[v.mean(axis=1).argmax()] for v in values]
-    return {m: (v.mean(), v.std(ddof=1)) for m, v in zip((SHOWN, BALANCED), best, strict=True)}
+    return dict(zip((SHOWN, BALANCED), map(mean_and_deviation, best), strict=True))
 
 
 DNA = {(row, column, SHOWN): value for (row, column, _), value in TABLE_5.items() if row == "Dna"}
 EXHIBITS = (
-    Exhibit(
-        paper="scatter",
-        name="dna as two classes",
-        title="Dna, exon to intron boundaries (EI) against the rest",
-        where=PLACE + "table 5",
+    exhibit(
+        "dna as two classes",
+        "Dna, exon to intron boundaries (EI) against the rest",
+        "table 5",
         printed=DNA,
         compute=two_classes,
         own=("Scatter",),
@@ -87,12 +86,11 @@ EXHIBITS = (
             "their printed figures, but naive Bayes does not.",
         ),
     ),
-    Exhibit(
-        paper="scatter",
-        name="losses",
-        title="Scatter SVM with the three losses that the paper derives",
-        where=PLACE + "eq. 15 to 17, without figures",
-        printed={(row, loss, SHOWN): (None, None) for row in ("Iris", "Wine", "Glass") for loss in LOSSES},
+    exhibit(
+        "losses",
+        "Scatter SVM with the three losses that the paper derives",
+        "eq. 15 to 17, without figures",
+        printed=unprinted(("Iris", "Wine", "Glass"), LOSSES, SHOWN),
         compute=losses,
         own=("hinge",),
         fast_rows=("Iris",),
@@ -102,17 +100,11 @@ EXHIBITS = (
             "sets, the choice of C and kappa makes up for the loss.",
         ),
     ),
-    Exhibit(
-        paper="scatter",
-        name="priors",
-        title="Scatter SVM with class priors in the mean of the prototypes",
-        where=PLACE + "text after eq. 6: mentioned but not pursued",
-        printed={
-            (row, column, measure): (None, None)
-            for row in ("Wine", "Glass")
-            for column in WEIGHTS
-            for measure in (SHOWN, BALANCED)
-        },
+    exhibit(
+        "priors",
+        "Scatter SVM with class priors in the mean of the prototypes",
+        "text after eq. 6: mentioned but not pursued",
+        printed=unprinted(("Wine", "Glass"), WEIGHTS, SHOWN, BALANCED),
         compute=with_priors,
         own=WEIGHTS[1:],
         fast_rows=("Wine",),

@@ -14,9 +14,9 @@ from ..inspection.displays import SensitivityDisplay, colors, pyplot
 from ..inspection.prototype_display import PrototypeDisplay
 from ..inspection.sensitivity import sensitivity_map
 from ..joint import JointSVC
-from .exhibit import Exhibit
+from .exhibit import Exhibit, new_figure, unprinted
 from .protocol import SEED, scaled
-from .scatter import OVERLAP, PLACE, SPREAD
+from .scatter import OVERLAP, SPREAD, exhibit
 
 BOTH = "The figure shows the training and validation rows of table 1 together."
 TOY = "We chose the centers and the spread. The machine has a linear kernel, a bias and a hard margin (nu = T/n)."
@@ -104,7 +104,7 @@ def draw_margins(fast: bool) -> Any:
     X, y = make_star(random_state=SEED)
     model = hard_margin(X, y)
     rho = above_mean(model, X)[np.arange(len(y)), y].min()
-    figure, ax = pyplot().subplots(figsize=(5.4, 4.8), layout="constrained")
+    _, [[ax]] = new_figure(1, 1, 5.4, 4.8)
     low, high = X.min(axis=0) - 0.5, X.max(axis=0) + 0.5
     grid = np.meshgrid(*(np.linspace(a, b, 200) for a, b in zip(low, high, strict=True)))
     S = above_mean(model, np.column_stack([g.ravel() for g in grid])).reshape(*grid[0].shape, 3)
@@ -124,7 +124,7 @@ def above_the_margin(row: str, column: str, fast: bool) -> dict:
 def draw_many(make: Callable[..., tuple[np.ndarray, np.ndarray]], size: tuple, title: str) -> Callable[[bool], Any]:
     def draw(fast: bool) -> Any:
         X, y = make(100, *size, random_state=SEED)
-        figure, ax = pyplot().subplots(figsize=(5.4, 4.8), layout="constrained")
+        _, [[ax]] = new_figure(1, 1, 5.4, 4.8)
         # Neighbors in different colors.
         ax.scatter(*X.T, c=colors(100)[np.random.default_rng(SEED).permutation(100)[y]], s=7, linewidths=0)
         ax.set_aspect("equal")
@@ -150,7 +150,7 @@ def toy(narrow: bool = False) -> tuple[JointSVC, np.ndarray, np.ndarray]:
 def draw_toy(fast: bool) -> Any:
     _, X, y = toy()
     order = np.argsort(y, kind="stable")
-    figure, axes = pyplot().subplots(1, 5, figsize=(10.0, 2.4), sharey=True, layout="constrained")
+    figure, [axes] = new_figure(1, 5, 2.0, 2.4, sharey=True)
     for j, ax in enumerate(axes):
         ax.scatter(np.arange(len(y)), X[order, j], c=colors(3)[y[order]], s=5, linewidths=0)
         ax.set(title=f"dimension {j + 1}", xlabel="row, by class")
@@ -167,6 +167,7 @@ def toy_shares(row: str, column: str, fast: bool) -> dict:
 
 
 READINGS = {"uniform noise": False, "narrow noise": True}
+DIMENSIONS = [f"dimension {j}" for j in range(1, 6)]
 
 
 def class_shares(c: int) -> Callable[[str, str, bool], dict]:
@@ -219,14 +220,10 @@ def border(row: str, column: str, fast: bool) -> dict:
     return {"value": 100 * ((s.sum() - inside.sum()) / (s.size - inside.size)) / s.mean()}
 
 
-def exhibit(number: int, title: str, draw: Callable, where: str = "", **parts: Any) -> Exhibit:
-    place = f"{PLACE}figure {number}{': ' if where else ''}{where}"
-    return Exhibit(paper="scatter", name=f"figure {number}", title=title, where=place, draw=draw, **parts)
-
-
-def numbers(*places: tuple[str, str], printed: float | None = None) -> dict:
-    """Cells of a figure that prints at most one number."""
-    return {(row, column, "value"): (printed, None) for row, column in places}
+def figure(number: int, title: str, draw: Callable, says: str = "", **parts: Any) -> Exhibit:
+    """A figure, and what the paper says about it."""
+    name = f"figure {number}"
+    return exhibit(name, title, f"{name}: {says}" if says else "", draw=draw, **parts)
 
 
 SENSITIVITY = (
@@ -243,14 +240,14 @@ USPS_018 = (
     "our choice.",
 )
 EXHIBITS = (
-    exhibit(1, "Two classes, their support vectors and prototypes", draw_distance, decided=(TOY,)),
-    exhibit(
+    figure(1, "Two classes, their support vectors and prototypes", draw_distance, decided=(TOY,)),
+    figure(
         2,
         "The same as scatter around the mean of the prototypes",
         draw_prototypes(make_two_blobs, "Two classes: the scatter of the prototypes is minimized"),
         decided=(TOY,),
     ),
-    exhibit(
+    figure(
         3,
         "Three classes around a center",
         draw_prototypes(make_star, "Three classes: the scatter of the prototypes is minimized"),
@@ -260,12 +257,12 @@ EXHIBITS = (
         own=("Scatter",),
         decided=(TOY, "How many support vectors a class has depends on the draw; in the plane it is one or two."),
     ),
-    exhibit(
+    figure(
         4,
         "Three classes on a line are around a center in kernel space",
         draw_mapping,
         "nicely distributed with respect to the mean, no numbers",
-        printed=numbers(("smallest angle [degrees]", "line"), ("smallest angle [degrees]", "kernel space")),
+        printed=unprinted(("smallest angle [degrees]",), ("line", "kernel space"), "value"),
         compute=directions,
         own=("kernel space",),
         decided=(
@@ -273,64 +270,64 @@ EXHIBITS = (
             "is 0 if one class hides another.",
         ),
     ),
-    exhibit(
+    figure(
         5,
         "Scores of the classes and the mean score",
         draw_margins,
         "the function of class c scores better than the average hypothesis for all rows of class c",
-        printed=numbers(("rows above the mean score [%]", "Scatter"), printed=100.0),
+        printed={("rows above the mean score [%]", "Scatter", "value"): (100.0, None)},
         compute=above_the_margin,
         own=("Scatter",),
         decided=(TOY,),
     ),
-    exhibit(
+    figure(
         6,
         "The circle set with 100 classes",
         draw_many(make_circle, (10, SPREAD), "100 Gaussians on a circle"),
         decided=(BOTH,),
     ),
-    exhibit(
+    figure(
         7,
         "The checker set with 100 classes",
         draw_many(make_checker, (20, OVERLAP), "100 overlapping fields"),
         decided=(BOTH,),
     ),
-    exhibit(16, "The toy set of the sensitivity maps", draw_toy, decided=SENSITIVITY[:1]),
-    exhibit(
+    figure(16, "The toy set of the sensitivity maps", draw_toy, decided=SENSITIVITY[:1]),
+    figure(
         17,
         "Sensitivity of the mean function on the toy set",
         draw_sensitivity(lambda fast: toy(), None, "All classes", None),
         "sensitive to dimensions 1 to 3; the cells are shares in percent, the paper prints no numbers",
-        printed=numbers(*((f"dimension {j}", "Scatter") for j in range(1, 6))),
+        printed=unprinted(DIMENSIONS, ("Scatter",), "value"),
         compute=toy_shares,
         own=("Scatter",),
         decided=SENSITIVITY,
     ),
     *(
-        exhibit(
+        figure(
             18 + c,
             f"Sensitivity of class {c + 1} on the toy set",
             draw_readings(c),
             "the cells are shares in percent, the paper prints no numbers",
-            printed=numbers(*((f"dimension {j}", reading) for j in range(1, 6) for reading in READINGS)),
+            printed=unprinted(DIMENSIONS, READINGS, "value"),
             compute=class_shares(c),
             own=tuple(READINGS),
             decided=CLASSWISE,
         )
         for c in range(3)
     ),
-    exhibit(
+    figure(
         21,
         "Sensitivity map of the digits 0, 1 and 8",
         draw_sensitivity(digits_018, None, "Digits 0, 1 and 8", (16, 16)),
         "pixels near the border show little sensitivity, no numbers",
-        printed=numbers(("border, in percent of the mean over all pixels", "Scatter")),
+        printed=unprinted(("border, in percent of the mean over all pixels",), ("Scatter",), "value"),
         compute=border,
         own=("Scatter",),
         decided=USPS_018,
     ),
     *(
-        exhibit(
+        figure(
             22 + c,
             f"Sensitivity map of class {digit}",
             draw_sensitivity(digits_018, c, f"Digit {digit}", (16, 16)),

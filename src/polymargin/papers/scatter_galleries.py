@@ -11,11 +11,12 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..datasets import load
-from ..inspection.displays import WeightDisplay, colors, pyplot
+from ..inspection.displays import WeightDisplay, colors
 from ..inspection.support_vector_display import SupportVectorDisplay
-from .protocol import METHODS, SEED, timed
-from .scatter import METHOD, digit_sets, over_draws, validated
-from .scatter_figures import EXHIBITS, exhibit
+from .exhibit import Value, new_figure, unprinted
+from .protocol import METHODS, SEED, mean_and_deviation, timed
+from .scatter import METHOD, digit_sets, validated
+from .scatter_figures import EXHIBITS, figure
 
 # ---- figures 8 to 13: the models of tables 2 and 3 -----------------------------------------------
 
@@ -93,14 +94,14 @@ def measured(T: int, column: str) -> dict:
 
 
 @cache
-def mean_error(T: int, column: str, fast: bool) -> tuple[float, float | None]:
+def mean_error(T: int, column: str, fast: bool) -> Value:
     """The mean error over the draws of classes and pictures, and its deviation."""
     errors = [measured(T, column)["error [%]"]]
     for draw in range(1, 1 if fast else PAIR_DRAWS):
         K, y, K_test, y_test = digit_pairs(T, draw)
         model = METHODS[METHOD[column]](C=C, kernel="precomputed", n_jobs=1).fit(K, y)
         errors.append(100 * np.mean(model.predict(K_test) != y_test))
-    return over_draws(errors)
+    return mean_and_deviation(errors)
 
 
 def pair_errors(row: str, column: str, fast: bool) -> dict:
@@ -116,9 +117,7 @@ def pair_times(row: str, column: str, fast: bool) -> dict:
 
 def draw_curves(*panels: tuple[str, str]) -> Callable[[bool], Any]:
     def draw(fast: bool) -> Any:
-        figure, axes = pyplot().subplots(
-            1, len(panels), figsize=(4.2 * len(panels), 3.4), squeeze=False, layout="constrained"
-        )
+        picture, axes = new_figure(1, len(panels), 4.2)
         sizes = FAST_SIZES if fast else SIZES
         for ax, (what, label) in zip(axes[0], panels, strict=True):
             for column, color, style in zip(METHOD, colors(4), ("o-", "s--", "D-.", "^:"), strict=True):
@@ -129,7 +128,7 @@ def draw_curves(*panels: tuple[str, str]) -> Callable[[bool], Any]:
             if not of_errors:
                 ax.set_yscale("log")
         axes[0, 0].legend(fontsize=8)
-        return figure
+        return picture
 
     return draw
 
@@ -145,10 +144,10 @@ PAIRS = (
 EASIEST = " The rows have no weight; those with the largest margins come first, and the classes take turns."
 WEIGHTS = ("These are the models of the first draw of table 2.",)
 GALLERIES = (
-    exhibit(8, "Weights of Scatter SVM on USPS digits", draw_weights("Scatter"), decided=WEIGHTS),
-    exhibit(9, "Weights of one-vs-rest on USPS digits", draw_weights("OVR"), decided=WEIGHTS),
+    figure(8, "Weights of Scatter SVM on USPS digits", draw_weights("Scatter"), decided=WEIGHTS),
+    figure(9, "Weights of one-vs-rest on USPS digits", draw_weights("OVR"), decided=WEIGHTS),
     *(
-        exhibit(
+        figure(
             number,
             f"{rows} of Scatter SVM on {name} digits",
             draw_gallery(name, which),
@@ -161,12 +160,12 @@ GALLERIES = (
             (13, "MNIST", "Other rows", "easiest", EASIEST),
         )
     ),
-    exhibit(
+    figure(
         14,
         "Times for up to 100 classes",
         draw_curves(("train", "processor seconds, training"), ("test", "processor seconds, testing")),
         "Scatter SVM has the fastest testing, and scales best in training",
-        printed={(f"{T} classes, {w}", c, "value"): (None, None) for T in (10, 100) for w in TIMES for c in METHOD},
+        printed=unprinted([f"{T} classes, {what}" for T in (10, 100) for what in TIMES], METHOD, "value"),
         compute=pair_times,
         own=("Scatter",),
         fast_rows=("10 classes, train",),
@@ -179,12 +178,12 @@ GALLERIES = (
             *PAIRS,
         ),
     ),
-    exhibit(
+    figure(
         15,
         "Errors for up to 100 classes",
         draw_curves(("error [%]", "error [%]")),
         "Scatter SVM has higher errors than the others, no numbers",
-        printed={(f"{T} classes", column, "error [%]"): (None, None) for T in SIZES for column in METHOD},
+        printed=unprinted([f"{T} classes" for T in SIZES], METHOD, "error [%]"),
         compute=pair_errors,
         own=("Scatter",),
         fast_rows=("10 classes",),

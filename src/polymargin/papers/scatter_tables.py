@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import scatter
-from .exhibit import Exhibit, table
-from .scatter import PLACE
+from .exhibit import rows_of, table, unprinted
+from .scatter import exhibit
 
 TABLE_1 = table(
     """
@@ -124,18 +124,16 @@ SPARSITY = (
 )
 
 EXHIBITS = (
-    Exhibit(
-        paper="scatter",
-        name="table 1",
-        title="Many classes: errors and times of Scatter SVM and one-vs-rest",
-        where=PLACE + "table 1",
+    exhibit(
+        "table 1",
+        "Many classes: errors and times of Scatter SVM and one-vs-rest",
         printed=TABLE_1,
         compute=scatter.many_classes,
         clock=scatter.many_classes_clock,
         own=("Scatter",),
         reference="OVR",
         fast_rows=("checker, 10 classes", "circle, 10 classes"),
-        safe={row: "the generator is tuned to the printed errors" for row, _, _ in TABLE_1},
+        safe=dict.fromkeys(rows_of(TABLE_1), "the generator is tuned to the printed errors"),
         decided=(
             "The paper does not print the standard deviation of the Gaussians (here 0.33 of the distance between "
             "neighbors) or the overlap of the fields (here 0.125). We chose them so that the errors of Scatter SVM "
@@ -154,22 +152,20 @@ EXHIBITS = (
             "0.1, 1, 5 for both.",
         ),
     ),
-    Exhibit(
-        paper="scatter",
-        name="table 2",
-        title="Support vectors on USPS digits 0, 6 and 9",
-        where=PLACE + "table 2, and accuracies in the text before it",
+    exhibit(
+        "table 2",
+        "Support vectors on USPS digits 0, 6 and 9",
+        "table 2, and accuracies in the text before it",
         printed=TABLE_2,
         compute=scatter.sparsity_cell("USPS"),
         own=("Scatter",),
         decided=(*SPARSITY, "The printed accuracies are not multiples of 1/630; the nearest are 99.84 and 99.37."),
     ),
-    Exhibit(
-        paper="scatter",
-        name="table 3",
-        title="Support vectors on MNIST digits 0 to 4",
-        where=PLACE + "table 3, and accuracies in the text",
-        printed=TABLE_3 | {("all", scatter.FIXED, m): (None, None) for m in ("support vectors", "accuracy [%]")},
+    exhibit(
+        "table 3",
+        "Support vectors on MNIST digits 0 to 4",
+        "table 3, and accuracies in the text",
+        printed=TABLE_3 | unprinted(("all",), (scatter.FIXED,), "support vectors", "accuracy [%]"),
         compute=scatter.sparsity_cell("MNIST"),
         own=("Scatter",),
         decided=(
@@ -183,11 +179,10 @@ EXHIBITS = (
             "that point here.",
         ),
     ),
-    Exhibit(
-        paper="scatter",
-        name="table 5",
-        title="Accuracy on nine benchmark sets",
-        where=PLACE + "table 5 (sets: table 4)",
+    exhibit(
+        "table 5",
+        "Accuracy on nine benchmark sets",
+        "table 5 (sets: table 4)",
         printed=TABLE_5,
         compute=scatter.benchmark,
         own=("Scatter",),
@@ -202,11 +197,9 @@ EXHIBITS = (
             *GRID,
         ),
     ),
-    Exhibit(
-        paper="scatter",
-        name="table 6",
-        title="High dimension, low sample size",
-        where=PLACE + "table 6",
+    exhibit(
+        "table 6",
+        "High dimension, low sample size",
         printed=TABLE_6,
         compute=scatter.small_sample,
         own=("Scatter",),
@@ -223,11 +216,9 @@ EXHIBITS = (
             GRID[-1],
         ),
     ),
-    Exhibit(
-        paper="scatter",
-        name="table 7",
-        title="Training and test times at C = 1000",
-        where=PLACE + "table 7",
+    exhibit(
+        "table 7",
+        "Training and test times at C = 1000",
         printed=TABLE_7,
         compute=scatter.no_accuracy,
         clock=scatter.times,
@@ -239,14 +230,11 @@ EXHIBITS = (
             "averages over all 76 widths and ten folds. All methods are solvers of the same compiled core.",
         ),
     ),
-    Exhibit(
-        paper="scatter",
-        name="test rules",
-        title="The score of eq. 18 against the test rules of AD-SVM, the paper's reference [8]",
-        where=PLACE + "text before table 2: reference [8] did not perform satisfactorily, without figures",
-        printed={
-            (row, rule, "accuracy [%]"): (None, None) for row in ("Iris", "Wine", "Glass") for rule in scatter.RULES
-        },
+    exhibit(
+        "test rules",
+        "The score of eq. 18 against the test rules of AD-SVM, the paper's reference [8]",
+        "text before table 2: reference [8] did not perform satisfactorily, without figures",
+        printed=unprinted(("Iris", "Wine", "Glass"), scatter.RULES, "accuracy [%]"),
         compute=scatter.rules,
         fast_rows=("Iris", "Wine"),
         own=scatter.RULES[:2],

@@ -31,7 +31,7 @@ from ..fitting.resources import fit_resources, threads
 from ..fitting.state import whole
 from ..machines import LOSSES
 from ..training.certificates import Claim, claim_less, hiding_error, relative_gap, rounding_matters
-from ..training.decisions import Decision
+from ..training.decisions import Decision, winners
 from ..training.equal_rows import distinct
 from ..training.expansions import LARGEST_BLOCK, LARGEST_COEF, KernelExpansion, decided
 from ..training.hard_margin import finite_C, not_separable
@@ -292,4 +292,4 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
         doubt = self._doubt(X.shape[0])
         error = doubt if len(self.classes_) == 2 else self._class_error(doubt)
         S = decided(X, doubt if error < np.inf else 0.0, error, lambda some, dtype: self._scores(some, dtype, doubt))
-        return self.classes_[(S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)]
+        return self.classes_[winners(S)]

@@ -28,6 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _core, kernels
+from ..fitting.examples import segments_of
 from .distances import rbf, squared_distances
 
 MAX_STEPS = 10_000_000  # of one inner problem
@@ -79,8 +80,7 @@ class Criterion:
     def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray, form: CriterionForm, n_threads: int = 1) -> None:
         n_threads = 1 if len(y) <= SERIAL_ROWS else n_threads  # waking threads would cost more than they save
         order = np.argsort(y, kind="stable")
-        counts = np.bincount(y)
-        T = len(counts)
+        T = int(y.max()) + 1
         self.function, each_pair = CRITERIA[form.criterion]
         self.pairs = np.array(list(combinations(range(T), 2)), dtype=np.int64)
         i, j = self.pairs.T
@@ -88,9 +88,8 @@ class Criterion:
         share = np.bincount(y, weight) / weight.sum()
         self.share = share[i] * share[j]
         balls = list(self.pairs) if each_pair else [np.arange(T)]
-        segments = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         problems = [(pair, True) for pair in self.pairs] + [(ball, False) for ball in balls]
-        self.inner = _core.InnerProblems(segments, problems, 1 / weight[order], n_threads)
+        self.inner = _core.InnerProblems(segments_of(y, T), problems, 1 / weight[order], n_threads)
         self.ellipsoidal, self.tol, self.n_threads = form.ellipsoidal, form.tol, n_threads
         self.D: np.ndarray | Any = None  # squared distances: spherical only
         X = X[order]

@@ -8,7 +8,6 @@ where it meets its wall.
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,8 +16,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..fitting.callbacks import Parts
-from ..fitting.progress import rich_bar, say
+from ..fitting.progress import Shown
 from .criteria import Criterion
+from .grid_run import short
 
 REACH = 14.0  # ln C and ln gamma stay this close to 0 and to the starting point: a factor of a million
 STRIDE = 4.0  # and this close to the point where the optimizer was started last: the criteria have plateaus
@@ -65,7 +65,7 @@ class Descent:
 
     def run(self) -> Minimum:
         found, rules, end = self.found, self.rules, self.iteration + self.rules.max_iter
-        with Shown(rules.verbose) as self.show:
+        with Shown("RadiusMarginSearch", rules.verbose, total=None) as self.shown:
             try:
                 while self.iteration < end:
                     center, reached, found.status = found.point, found.least, "max_iter"
@@ -103,11 +103,12 @@ class Descent:
         f, slope = np.log(value) + penalty * (away @ away), gradient / value
         slope[1:] += 2 * penalty * away
         step = dict(value=value, grad_norm=float(np.linalg.norm(gradient)), params=dict(C=C, gamma=gamma))
-        step |= dict(seconds=self.before + time.monotonic() - self.begin, iteration=self.iteration)
-        found.path.append(step)
+        seconds = self.before + time.monotonic() - self.begin
+        found.path.append(step | dict(seconds=seconds, iteration=self.iteration))
         if f < found.least:
             found.least, found.point, found.value = f, point.copy(), value
-        self.show(found.path)
+        text = f"evaluation {len(found.path)}  criterion {value:.6g}  C {C:.4g}  gamma {short(gamma)}"
+        self.shown(text, seconds)
         if self.rules.told and self.rules.told("evaluation"):
             found.status = "interrupted"
             raise SearchEnded
@@ -155,36 +156,3 @@ def starting_points(C: float, gamma: Any, size: int, n: int) -> list[np.ndarray]
     gamma = np.maximum(np.broadcast_to(np.asarray(gamma, dtype=np.float64), size), np.finfo(float).tiny)
     start, larger = np.log(np.concatenate([[C], gamma])), np.r_[0.0, np.full(size, np.log(4.0))]
     return [start + k * larger for k in range(n)]
-
-
-class Shown:
-    """What a verbose search shows: a bar with the last criterion and parameters on a terminal, else log lines."""
-
-    def __init__(self, verbose: int) -> None:
-        self.verbose, self.last = int(verbose), 0.0
-        self.bar: Any = None
-
-    def __enter__(self) -> Shown:
-        if self.verbose and sys.stderr.isatty():
-            self.bar = rich_bar()
-        if self.bar:
-            self.bar.start()
-            self.task = self.bar.add_task("RadiusMarginSearch", total=None, detail="")
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self.bar:
-            self.bar.stop()
-
-    def __call__(self, path: list[dict]) -> None:
-        if not self.verbose:
-            return
-        now = path[-1]
-        C, gamma = now["params"].values()
-        width = f"gamma {gamma:.4g}" if np.ndim(gamma) == 0 else f"gamma {gamma.min():.3g} to {gamma.max():.3g}"
-        text = f"evaluation {len(path)}  criterion {now['value']:.6g}  C {C:.4g}  {width}"
-        if self.bar:
-            self.bar.update(self.task, detail=text)
-        elif self.verbose > 1 or now["seconds"] - self.last >= 5:
-            self.last = now["seconds"]
-            say(f"polymargin: {now['seconds']:.1f} s  {text}", self.verbose)

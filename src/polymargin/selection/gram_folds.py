@@ -17,10 +17,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .. import _core, kernels
 from ..fitting.checks import class_weights
+from ..fitting.examples import segments_of
 from ..fitting.scales import column_moments
 from ..machines import LOSSES
 from ..reductions.code_machines import CodeClassifier, code_of, decision_by
 from ..reductions.columns import Code, n_columns
+from ..training.decisions import winners
 from ..training.expansions import KernelExpansion
 from .best_estimator import tuned_names
 from .distances import rbf, squared_distances
@@ -36,10 +38,17 @@ class Scored(ClassifierMixin, BaseEstimator):
         return self.S
 
     def predict(self, X: Any) -> np.ndarray:
-        return self.classes_[(self.S > 0).astype(int) if self.S.ndim == 1 else self.S.argmax(axis=1)]
+        return self.classes_[winners(self.S)]
 
     def score(self, X: Any, y: np.ndarray, sample_weight: Any = None) -> float:
         return float(np.average(self.predict(X) == y, weights=sample_weight))
+
+
+def along_a_path(machine: Any, n_threads: int) -> Any:
+    """A copy that starts every fit from the last one, on so many threads, if it has these parameters."""
+    wanted = dict(warm_start=True, n_jobs=n_threads)
+    has = machine.get_params(deep=False)
+    return clone(machine).set_params(**{name: value for name, value in wanted.items() if name in has})
 
 
 class GramFolds:
@@ -118,7 +127,7 @@ class GramFolds:
         machine = self.machine
         decision = decision_by(machine, self.columns(), len(self.classes))
         code = np.ascontiguousarray(decision.code, dtype=np.int8)
-        segments = np.concatenate([[0], np.cumsum(np.bincount(self.index))]).astype(np.int64)
+        segments = segments_of(self.index, len(self.classes))
         weights = []
         for train in trains:
             w, y = self.weight[train], self.index[train]
@@ -138,11 +147,7 @@ class GramFolds:
 
         For each C, the seconds and `scored(rows)`: the fitted estimator, and what it takes as X for these rows.
         """
-        machine = clone(self.machine).set_params(kernel="precomputed")
-        if "warm_start" in self.settings:
-            machine.set_params(warm_start=True)
-        if "n_jobs" in self.settings:
-            machine.set_params(n_jobs=n_threads)
+        machine = along_a_path(self.machine, n_threads).set_params(kernel="precomputed")
         # Our machines ignore rows of weight 0. SVC drops them and then mistakes one row of a precomputed kernel for
         # another.
         whole = isinstance(machine, KernelExpansion)
@@ -174,7 +179,6 @@ class RowFolds:
     def __init__(self, machine: Any, X: Any, y: np.ndarray, weight: np.ndarray, n_threads: int, splits: list) -> None:
         self.machine, self.X, self.y, self.weight = machine, X, y, weight
         self.order = self.place = np.arange(len(y))
-        self.settings = machine.get_params(deep=True)
         self.pairwise = get_tags(machine).input_tags.pairwise
         self.value: Any = None
 
@@ -188,13 +192,9 @@ class RowFolds:
         return False
 
     def path(self, Cs: list, train: np.ndarray, n_threads: int) -> Iterator[tuple[float, Callable]]:
-        machine = clone(self.machine)
+        machine = along_a_path(self.machine, n_threads)
         C_name, gamma_name = tuned_names(machine)
         machine.set_params(**{gamma_name: self.value})
-        if "warm_start" in self.settings:
-            machine.set_params(warm_start=True)
-        if "n_jobs" in self.settings:
-            machine.set_params(n_jobs=n_threads)
         weights = {}
         if has_fit_parameter(machine, "sample_weight") and np.any(self.weight != 1):
             weights = dict(sample_weight=self.weight[train])

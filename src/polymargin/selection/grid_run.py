@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from ..fitting.callbacks import Parts
-from ..fitting.progress import STOP, Stopped, rich_bar, say
+from ..fitting.progress import STOP, Shown, Stopped
 from ..fitting.resources import budget, threads
 from ..training.expansions import KernelExpansion
 from .best_estimator import last_step
@@ -63,17 +62,14 @@ class GridRun:
         self.by_rows = repeated(splits) or own_function(search.scoring)
         self.train, self.weighted = bool(search.return_train_score), bool(np.any(weight != 1))
         self.unsolved: set[str] = set()
+        self.begin, self.shown = begin, Shown("KernelSearchCV", search.verbose)
 
     def __enter__(self) -> GridRun:
-        self.bar = rich_bar() if self.search.verbose and sys.stderr.isatty() else None
-        if self.bar:
-            self.bar.start()
-            self.task = self.bar.add_task("KernelSearchCV", total=1.0, detail="")
+        self.shown.__enter__()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self.bar:
-            self.bar.stop()
+        self.shown.__exit__()
 
     def left(self) -> float:
         return self.deadline - time.monotonic()
@@ -281,16 +277,13 @@ class GridRun:
 
     def show(self, gamma: Any, done: float) -> None:
         """The current gamma and the best point so far."""
-        if not self.search.verbose or (self.bar is None and self.search.verbose == 1):
+        if not self.search.verbose:
             return
         text, best = f"gamma {short(gamma)}", self.leader()
         if best:
             C, width = best[1]["values"]
             text += f"  best {best[0]:.4f} at C {C:.4g}, gamma {short(width)}"
-        if self.bar:
-            self.bar.update(self.task, completed=done, detail=text)
-        else:
-            say(f"polymargin: {text}", self.search.verbose)
+        self.shown(text, time.monotonic() - self.begin, done)
 
     # --- the table ---
 
@@ -301,11 +294,7 @@ class GridRun:
             times = np.array([row[what] for row in table])
             out[f"mean_{what}"], out[f"std_{what}"] = times.mean(axis=1), times.std(axis=1)
         params = [{names[0]: grid[0][i], names[1]: grid[1][j]} for i, j in (row["point"] for row in table)]
-        for name in sorted(names):
-            values = np.empty(len(params), dtype=object)
-            values[:] = [p[name] for p in params]
-            plain = all(isinstance(v, float) for v in values)
-            out[f"param_{name}"] = np.ma.array(values.astype(float) if plain else values)
+        out |= parameter_columns(params)
         out["params"] = params
         if table[0]["iteration"] is not None:
             out["iter"] = np.array([row["iteration"] for row in table])
@@ -321,6 +310,17 @@ class GridRun:
                     worst = np.nan_to_num(out[f"mean_{kind}_{name}"], nan=-np.inf)
                     out[f"rank_{kind}_{name}"] = rankdata(-worst, method="min").astype(np.int32)
         return out
+
+
+def parameter_columns(params: list[dict]) -> dict[str, np.ma.MaskedArray]:
+    """The columns `param_...` of the points of a search, as GridSearchCV has them."""
+    columns = {}
+    for name in sorted(params[0]):
+        values = np.empty(len(params), dtype=object)
+        values[:] = [p[name] for p in params]
+        plain = all(isinstance(v, float) for v in values)
+        columns[f"param_{name}"] = np.ma.array(values.astype(float) if plain else values)
+    return columns
 
 
 def short(gamma: Any) -> str:

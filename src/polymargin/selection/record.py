@@ -11,6 +11,7 @@ from sklearn.metrics import check_scoring
 from ..files.kinds import NUMBERS, FiniteArray, Labels
 from ..files.records import ANY, COUNT, NOT_NEGATIVE, Fitted
 from ..fitting.parameters import BOOL, NONE, Kind, Name, Number
+from .grid_run import parameter_columns
 
 DICT = Kind("a dict", (dict,))
 ESTIMATOR = Kind("an estimator", (BaseEstimator,))
@@ -42,12 +43,7 @@ def restore_results(model: Any, values: dict[str, Any]) -> None:
     sound = all(isinstance(c, np.ndarray) and c.dtype.name in NUMBERS and c.shape == (len(params),) for c in columns)
     if not sound or not 0 <= getattr(model, "best_index_", 0) < len(params):
         raise ValueError("a table whose columns do not go together")
-    model.cv_results_ = dict(table)
-    for name in sorted(params[0]):
-        column = np.empty(len(params), dtype=object)
-        column[:] = [p[name] for p in params]
-        number = all(isinstance(v, float) for v in column)
-        model.cv_results_[f"param_{name}"] = np.ma.array(column.astype(float) if number else column)
+    model.cv_results_ = table | parameter_columns(params)
     model.scorer_ = check_scoring(model.estimator, scoring=model.scoring)
 
 

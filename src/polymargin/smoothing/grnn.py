@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _core, kernels
 from ..files.records import NAMES, stored
-from ..fitting.checks import canonical, check_sample_weight
+from ..fitting.checks import canonical, check_rows, check_sample_weight
 from ..fitting.estimator import Estimator
 from ..fitting.parameters import BOOL, NONE, POSITIVE, RUN, Name, Number, check_parameters
 from ..fitting.resources import budget, threads
@@ -251,9 +251,7 @@ class GRNNRegressor(RegressorMixin, Estimator):
             As the targets in `fit`.
         """
         check_is_fitted(self)
-        X = canonical(
-            validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        )
+        X = check_rows(self, X, fit=False, precomputed=False)
         n, m = len(self._y), check_squares(X, least=0.0).shape[0]
         step = max(1, int(min(DISTANCE_BYTES, budget(self.memory) / 4) / (8 * n)))
         z = np.empty((m, self._y.shape[1]))

@@ -105,7 +105,7 @@ class KernelDensityNB(ClassifierMixin, Estimator):
         self.classes_, y = check_classes(y, rows)
         X, weight = X[rows], weight[rows]
         total = np.bincount(y, weights=weight)
-        priors = check_priors(self.priors, "exact", len(total))
+        priors = check_priors(self.priors, len(total))
         self.class_prior_ = total / total.sum() if priors is None else priors
         self.bandwidth_ = self._bandwidth(X, y, weight, total)
         members = [np.flatnonzero(y == c) for c in range(len(total))]

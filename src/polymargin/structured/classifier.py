@@ -23,7 +23,7 @@ from ..fitting.limits import Limits
 from ..fitting.parameters import NONE, POSITIVE, RUN, Array, Name, check_parameters
 from ..fitting.resources import budget, threads
 from ..fitting.state import whole
-from ..training.decisions import Decision
+from ..training.decisions import Decision, winners
 from . import joint_maps
 from .cutting_planes import Answer, minimize
 from .record import STRUCTURED
@@ -318,8 +318,7 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Esti
         check_is_fitted(self)
         if self.joint_map is not None:
             return self.joint_map.predict(X, self.coef_)
-        F = self.decision_function(X)
-        return self.classes_[(F > 0).astype(int) if F.ndim == 1 else np.argmax(F, axis=1)]
+        return self.classes_[winners(self.decision_function(X))]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

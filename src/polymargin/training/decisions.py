@@ -22,6 +22,11 @@ def decision_of(model: Any) -> Decision:
     return model._decision()
 
 
+def winners(S: np.ndarray) -> np.ndarray:
+    """The number of the class with the largest score; one score for two classes is positive for the second."""
+    return (S > 0).astype(int) if S.ndim == 1 else S.argmax(axis=1)
+
+
 def exp_scores(F: np.ndarray, M: np.ndarray) -> np.ndarray:
     """Minus the logarithm of sum_l exp(-M f): in the order of the sum, and finite at any score."""
     return -np.stack([logsumexp(-F * row, axis=1) for row in M], axis=1)

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _core, kernels
+from ..fitting.examples import segments_of
 from ..fitting.resources import threads
 from .equal_rows import distinct
 from .expansions import LARGEST_BLOCK, MANY_ROWS, KernelExpansion, decided, weights
@@ -44,7 +45,7 @@ class PrototypeClassifier(KernelExpansion):
         used = np.flatnonzero(found.alpha > 0)
         order = np.argsort(y[used], kind="stable")
         n_classes = len(self.classes_)
-        segments = np.concatenate(([0], np.cumsum(np.bincount(y[used], minlength=n_classes))))
+        segments = segments_of(y[used], n_classes)
         self.support_ = rows[used]
         if self.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
