@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from importlib import import_module
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -34,6 +35,10 @@ nitpicky = False
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 highlight_language = "none"  # indented blocks are commands and formulas; Python is marked as such
+
+# Formulas are set by a script of the site's own, so that they can be read without a network.
+mathjax = Path(import_module("sphinx-mathjax-offline").__file__).parent / "static" / "mathjax" / "tex-svg.js"
+mathjax_path = mathjax.name
 
 # Names and docstrings
 autosummary_generate = True
@@ -74,7 +79,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold classes
 
 html_theme = "pydata_sphinx_theme"
 html_title = "polymargin"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(mathjax)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False

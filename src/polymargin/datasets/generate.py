@@ -275,6 +275,7 @@ def make_text_toy(n_samples: int = 300, random_state: Any = 0) -> Drawn:
     ----------
     .. [1] C. Silva and B. Ribeiro, "Improving visualization, scalability and performance of multiclass problems with
        SVM manifold learning", ICANNGA 2009, LNCS 5495.
+
     Examples
     --------
     >>> from polymargin.datasets import make_text_toy

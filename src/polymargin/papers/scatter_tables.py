@@ -98,8 +98,8 @@ GRID = (
     "NB is KernelDensityNB with h^2 = 1 / (2 gamma).",
 )
 DNA = (
-    "The paper very likely used other data. In one run, all five methods are 2.4 to 4.5 points below their printed "
-    "figures, while on USPS (table 6) the same code reproduces the printed figures of three methods to the row. "
+    "The paper very likely used other data. All five methods are 2.4 to 4.5 points below their printed figures, while "
+    "on USPS (table 6) the same code reproduces the printed figures of three methods to the row. "
     "Wang, Xue and Chan print 95.1 to 95.8 % for six methods on this split, and Statlog's best is 95.9 %. With one "
     'class (EI) against the rest (see "Dna as two classes" below), Scatter SVM and the three other machines are '
     "within half a point of the printed figures, but naive Bayes is not."
