@@ -194,10 +194,11 @@ def summary(parts):
     counted = [c for _, cells in parts for c in cells or [] if judged(c)]
     good = sum(c["as_good"] for c in counted)
     lines = [
-        f"**{good} of the {len(counted)} accuracies and errors that five papers print for their own methods are as good "
-        "here:** not worse than printed by more than the printed standard deviation, or by more than one point where "
-        f"none is printed. [Stricter counts](#what-as-good-means) stand below, the other {len(counted) - good} are "
-        "[listed with their reasons](#where-ours-is-worse), and so is [where we disagree](#where-we-disagree).",
+        f"**{good} of the {len(counted)} accuracies and errors that five papers print for their own methods are as "
+        "good here:** not worse than printed by more than the printed standard deviation, or by more than one point "
+        f"where none is printed. [Stricter counts](#what-as-good-means) are below. The other {len(counted) - good} are "
+        "[listed with their reasons](#where-ours-is-worse), and so are the points on which we "
+        "[disagree](#where-we-disagree).",
         "",
         "| paper | own methods | baselines | times |",
         "|---|--:|--:|--:|",

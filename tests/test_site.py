@@ -97,6 +97,13 @@ def test_a_reader_of_the_site_finds_the_source():
     assert f"git clone {addresses['Source']} " in (DOCS / "install.md").read_text()
 
 
+@pytest.mark.parametrize("name", ["test", "wheels"])
+def test_the_actions_of_workflows_are_named_by_commit(name):
+    """A tag can be moved to other code; the comment says which version the commit is."""
+    used = re.findall(r"uses: (.+)", (DOCS.parent / ".github" / "workflows" / f"{name}.yml").read_text())
+    assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action) for action in used)
+
+
 def test_notes_move_into_the_changelog(tmp_path):
     """To the end of the list of their kind, under the topmost version; a kind without a list gets one."""
     (tmp_path / "changes.d").mkdir()
