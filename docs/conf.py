@@ -44,6 +44,7 @@ mathjax_path = mathjax.name
 autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # types stand in the docstrings
+toc_object_entries_show_parents = "hide"  # the class is the title of its page
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

@@ -92,6 +92,14 @@ def test_the_start_page_links_to_what_exists():
     assert len(pictures) >= 5 and all((DOCS / picture).exists() for picture in pictures)
 
 
+def test_the_start_page_prints_what_the_readme_does():
+    """The README's example is run; the start page has the same one."""
+    text, readme = (DOCS / "index.rst").read_text(), (DOCS.parent / "README.md").read_text()
+    said = re.search(r"^   (\S+% of \d+ new digits are right)$", text, re.MULTILINE)[1]
+    assert f"# {said}\n" in readme
+    assert 'print(f"{model.score(X_test, y_test):.1%} of {len(y_test)} new digits are right")' in text
+
+
 def test_a_reader_of_the_site_finds_the_source():
     addresses = dict(line.split(", ") for line in metadata("polymargin").get_all("Project-URL"))
     assert f"git clone {addresses['Source']} " in (DOCS / "install.md").read_text()
