@@ -78,7 +78,7 @@ TABLE_7 = table(
 )
 
 MNIST = (
-    "MNIST (0-4) is 2,000 of the 5,139 test rows, drawn with seed 0, because the paper does not say which part it "
+    "MNIST (0-4) is 2,000 of the 5,139 test rows, in table 5 those of seed 0: the paper does not say which part it "
     "uses. One-vs-one, for which it prints 99.20 %, suggests the test rows: on a part of the grid it reaches 98.15 "
     "and 98.35 % on two draws from the training rows, 98.45 % on one from all rows, and 98.60, 98.60 and 98.95 % on "
     "three from the test rows (`python -m benchmarks.paper_checks mnist`). Figure 21 also uses a test part, that of "
@@ -116,10 +116,9 @@ SIXTH = (
     "which 334 rows the paper used."
 )
 SPARSITY = (
-    "The command takes five draws of the rows (seeds 0 to 4); the stored run has the first. The draw matters: over all "
-    "five, Scatter SVM has 67.8 ± 35.1 support vectors of the digit 0 of USPS, 29 in the first. The model is the one "
-    "with the best validation accuracy (among ties, the one with the widest kernel, then the smallest C). This choice "
-    "decides how many support vectors there are, because several parameters share the best accuracy.",
+    "Counts and accuracies are means over five draws of the rows (seeds 0 to 4). The model is the one with the best "
+    "validation accuracy (among ties, the one with the widest kernel, then the smallest C). This choice decides how "
+    "many support vectors there are, because several parameters share the best accuracy, so counts vary with the draw.",
     "For OVR, the paper's numbers in parentheses are added, so that every pattern is counted once.",
 )
 
