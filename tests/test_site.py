@@ -105,6 +105,12 @@ def test_a_reader_of_the_site_finds_the_source():
     assert f"git clone {addresses['Source']} " in (DOCS / "install.md").read_text()
 
 
+def test_formulas_are_set_without_a_network():
+    """By a file of the site; otherwise Sphinx names an address."""
+    conf = (DOCS / "conf.py").read_text()
+    assert "mathjax_path = mathjax.name\n" in conf and "str(mathjax)]" in conf
+
+
 @pytest.mark.parametrize("name", ["test", "wheels"])
 def test_the_actions_of_workflows_are_named_by_commit(name):
     """A tag can be moved to other code; the comment says which version the commit is."""
