@@ -86,7 +86,7 @@ BY_FEATURE = (
     "of each gamma over the five halves. Two tables below show other rules.",
     "For DNA and Satimage with criterion II, the printed iterations are copied from table IV, a misprint, so we use "
     "those of criterion I. We noticed this after a run with the copied numbers, in which Satimage with criterion II "
-    "had errors of 12.95 to 14.08 % (`python -m benchmarks.paper_checks copies`).",
+    "had errors of 12.95 to 14.08% (`python -m benchmarks.paper_checks copies`).",
 )
 FAST_SETS = ("Iris", "Wine", "Zoo")
 
@@ -103,7 +103,7 @@ SINGLE = (
 )
 SHORT = (
     'The rule cuts the search short: with two starts until solved (see "Two starts" below), Satimage has 11.05 and '
-    "11.00 % here."
+    "11.00% here."
 )
 CODES = {
     ("Segment", "I, dense"): (
@@ -113,7 +113,7 @@ CODES = {
         "one-vs-one and DAG use the same machines, yet 3.84 and 4.70 are printed for them."
     ),
     ("Satimage", "CV, sparse"): "The result depends on the code: at this C and gamma, six codes have errors of "
-    "8.3 to 9.3 % (`python -m benchmarks.paper_checks codes`).",
+    "8.3 to 9.3% (`python -m benchmarks.paper_checks codes`).",
 }
 
 
