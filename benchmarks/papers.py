@@ -9,18 +9,20 @@ python -m benchmarks.papers                             writes the page from the
 
 import csv
 import json
+import os
+import re
 import shutil
 import sys
 from pathlib import Path
 
 from polymargin.papers import PAPERS, exhibits
 from polymargin.papers.exhibit import MEASURES, NEAR, compare, counts
-from polymargin.papers.report import number, score, write_csv
+from polymargin.papers.report import number, write_csv
 from polymargin.papers.store import finished, path_of
 
 ROOT = Path(__file__).parents[1]
 STORE, PAGE = ROOT / "benchmarks" / "results" / "papers", ROOT / "docs" / "papers.md"
-PICTURES = ROOT / "docs" / "images" / "papers"
+PICTURES, MISPRINTS = ROOT / "docs" / "images" / "papers", ROOT / "benchmarks" / "misprints.md"
 RUN = (
     "exhibit",
     "row",
@@ -46,36 +48,9 @@ TITLES = {
     "core-vector": "Asharaf et al. 2007: multiclass core vector machine",
     "isomap": "Silva and Ribeiro 2009: supervised Isomap and SVM",
 }
-MISPRINTS = """
-| paper | where | printed | read as |
-|---|---|---|---|
-| Jenssen | eq. 6 to 8 | scatter equals a'Ka "up to a constant" | K / T, otherwise biases and losses do not match |
-| Jenssen | before eq. 16 | dual of the squared hinge t - t²/2 | t + t²/2 for t ≤ 0 |
-| Jenssen | eq. 16 | diag(1/µ²) | K/T + I/µ |
-| Jenssen | eq. 17 | infimum of a concave function | the infimum of its negative |
-| Jenssen | figure 4 | class means -4, 2, 4 and "global mean 2" | their mean is 2/3 |
-| Jenssen | text of table 2 | 99.87 and 99.38 % of 630 rows | 99.84 and 99.37 are the nearest possible values |
-| Jenssen | text of table 6 | 364 rows of USPS | 365: every 20th of 7,291, with 19 to 64 rows per class, as printed |
-| Jenssen | solver in Shogun | LIBSVM "is only capable of a without-bias training" | of training with a bias |
-| Jenssen, Franc, Wang | tables of data sets | Glass has 13 attributes | 9 |
-| Franc | table 1 | Thyroid has 3 attributes | 5 |
-| Franc | eq. 2, 3 | b² in the sum; no bound on the slacks | the sum of b_m²; slacks ≥ 0 for the linear cost |
-| Wang | eq. 22, 25 | 1/(4 - ...); divided by n² | a quarter of the squared distance of means; divided by n |
-| Wang | table VI, effort (t, e) of DNA and Satimage, criterion II | as in table IV | copied: their errors differ |
-| Wang | table VI, Iris, criterion II | 11.68 iterations, the mean of five searches | not a mean of five whole numbers |
-| Wang | text of table IV | 2,700 programs of cross-validation | five times as many: the folds are missing |
-| Wang | table V, Vehicle, criterion I | sparse 25.54, single 28.84 | seem swapped: elsewhere sparse is near dense |
-| Wang | text of table V | 3.89 % on Yeast, the largest increase | compares two different methods |
-| Wang | table VII, Segment, cross-validation, DAG | 3.41 ± 0.45 | ± 0.49 in table V, which has the same cell |
-| Wang | table II, Glass | a smallest class of 0 rows | six classes, the smallest of 9 rows |
-| Wang | table II, DNA | 765 to 1,654 rows per class of n = 2,000 | counts of training and test rows, 3,186 |
-| Wang | table VIII | two columns "Spatial GRBF" of criterion II | spherical and ellipsoidal |
-| Asharaf | eq. 8, 9, 11 | <y, y'> + k | the product <y, y'> k |
-| Asharaf | code of the classes | sqrt(1/(T(T-1))) for other classes | its negative (`code="printed"`: as printed) |
-| Asharaf | eq. 13 | 0 < α < C | α > 0: there is no C |
-| Silva | eq. 3, second line | sqrt(exp(-d²/γ) - α) | exp(d²/(2γ)) - α; in the rerun sqrt(exp(d²/γ) - α) |
-| Silva | section 5.2 | recall a/(a+b), precision a/(a+c) | swapped |
-"""
+AUTHOR = {paper: title.split()[0].rstrip(",") for paper, title in TITLES.items()}
+# The anchor of a heading, as Markdown makes it.
+ANCHOR = {k: re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for k, title in TITLES.items()}
 
 
 def place(cell):
@@ -182,7 +157,11 @@ def shown(c, deviations):
 
 def judged(c):
     """Whether a cell is one of the accuracies and errors of the paper's own methods that are counted."""
-    return c is not None and c["own"] and c["as_good"] is not None and " time / " not in c["measure"]
+    return c is not None and c["own"] and c["as_good"] is not None and not is_time(c)
+
+
+def is_time(c):
+    return " time / " in c["measure"]
 
 
 def pivot(cells, safe):
@@ -202,6 +181,42 @@ def pivot(cells, safe):
         lines.append("")
     marked = [f"{MARK} could hardly have failed: {why}." for why in dict.fromkeys(safe.values())]
     return lines + [line for text in marked for line in (text, "")]
+
+
+def tally(cells, own):
+    """How many of the accuracies and errors, of the paper's own methods or of its baselines, are as good as printed."""
+    part = [c["as_good"] for c in cells if c["own"] == own and c["as_good"] is not None and not is_time(c)]
+    return f"{sum(part)} of {len(part)}" if part else ""
+
+
+def summary(parts):
+    """A line per paper, after a sentence about all of them."""
+    counted = [c for _, cells in parts for c in cells or [] if judged(c)]
+    good = sum(c["as_good"] for c in counted)
+    lines = [
+        f"**{good} of the {len(counted)} accuracies and errors that five papers print for their own methods are as "
+        "good here:** not worse than printed by more than the printed standard deviation, or by more than one point "
+        f"where none is printed. [Stricter counts](#what-as-good-means) are below. The other {len(counted) - good} are "
+        "[listed with their reasons](#where-ours-is-worse), and so are the points on which we "
+        "[disagree](#where-we-disagree).",
+        "",
+        "| paper | own methods | baselines | times |",
+        "|---|--:|--:|--:|",
+    ]
+    for paper in PAPERS:
+        cells = [c for e, part in parts if e.paper == paper for c in part or []]
+        times = [c["as_good"] for c in cells if is_time(c) and c["as_good"] is not None]
+        columns = tally(cells, True), tally(cells, False), f"{sum(times)} of {len(times)}" if times else ""
+        lines.append(f"| [{TITLES[paper]}](#{ANCHOR[paper]}) | " + " | ".join(columns) + " |")
+    waiting = sum(c["ours"] is None for _, cells in parts for c in cells or [])
+    left = f" {waiting} cells were not run; the remarks say why." if waiting else ""
+    return [
+        *lines,
+        "",
+        "The columns count cells that are as good as printed. Times are ratios to a reference method of the same run, "
+        "and count if they are not above the printed ones: most that are above come from reference methods that have "
+        f"become faster since.{left}",
+    ]
 
 
 def verdicts(parts):
@@ -224,11 +239,35 @@ def verdicts(parts):
     reasons = {}
     for e, c in counted:
         if c["row"] in e.safe:
-            reasons.setdefault((e.paper, e.safe[c["row"]]), []).append((e.name, c["row"]))
+            row = "all rows" if {row for row, _, _ in e.printed} <= set(e.safe) else c["row"]
+            reasons.setdefault((e.paper, e.safe[c["row"]]), []).append((e.name, row))
     lines += ["", f"These cells could hardly have failed; the tables mark them with {MARK}:", ""]
     for (paper, why), places in reasons.items():
-        names, rows = (", ".join(dict.fromkeys(part)) for part in zip(*places, strict=True))
-        lines.append(f"- {paper} {names}: {rows} ({len(places)} cells): {why}.")
+        names, rows = (listed(list(dict.fromkeys(part))) for part in zip(*places, strict=True))
+        lines.append(f"- {AUTHOR[paper]}, {names}, {rows} ({len(places)} cells): {why}.")
+    return lines
+
+
+def exceptions(parts):
+    """Cells that are worse than printed, with the reasons: one line for a data set and a reason, own methods first."""
+    groups = {}
+    for c in (c for _, cells in parts for c in cells or [] if c["as_good"] is False and not is_time(c)):
+        groups.setdefault((c["paper"], c["row"], c["measure"], c["note"]), []).append(c)
+    lines = [
+        "",
+        "## Where ours is worse",
+        "",
+        "What is printed is in parentheses; the papers' own methods come first.",
+        "",
+    ]
+    for (paper, row, measure, note), cells in sorted(groups.items(), key=lambda item: not item[1][0]["own"]):
+        figures = "; ".join(
+            f"{c['column']}{'' if c['own'] else ' (a baseline)'} {number(c['ours'])} "
+            f"({number(c['printed'], c['printed_sd'])})"
+            for c in cells
+        )
+        where = listed(list(dict.fromkeys(c["exhibit"] for c in cells)))
+        lines.append(f"- **{AUTHOR[paper]}, {where}, {row}:** {measure} {figures}. {note}".rstrip())
     return lines
 
 
@@ -248,49 +287,24 @@ def disagreements(parts):
     ]
     for (paper, remark), names in where.items():
         text = remark.removeprefix(DISAGREE).removeprefix(" here:").split(". ")[0].strip().rstrip(".")
-        lines.append(f"- {paper} {', '.join(names)}: {text[0].upper()}{text[1:]}.")
+        lines.append(f"- **{AUTHOR[paper]}, {listed(names)}:** {text[0].upper()}{text[1:]}.")
     return lines
 
 
-def section(parts):
-    """The exhibits of a paper; remarks that several of them share come first, under the names of these."""
-    users = {}
-    for e, _ in parts:
-        for remark in e.decided:
-            users.setdefault(remark, []).append(e.name)
-    shared, lines = {}, []
-    for remark, names in users.items():
-        if len(names) > 1:
-            shared.setdefault(", ".join(names), []).append(remark)
-    for names, remarks in shared.items():
-        lines += [f"Choices and remarks for {names}:", "", *(f"- {remark}" for remark in remarks), ""]
-    for e, cells in parts:
-        lines += [f"### {e.name[0].upper()}{e.name[1:]}: {e.title}", "", e.where + ".", ""]
-        picture = PICTURES / f"{e.key}.png"
-        if picture.exists():
-            lines += [f"![{e.title}](images/papers/{picture.name})", ""]
-        lines += pivot(cells, e.safe) if cells else [] if picture.exists() else ["Not stored yet.", ""]
-        own = [f"- {remark}" for remark in e.decided if len(users[remark]) == 1]
-        lines += ["Choices and remarks:", "", *own, ""] if own else []
-    return lines
-
-
-def page():
-    parts = [(e, stored(e)) for e in exhibits()]
+def reading():
+    """How the tables are read, when they were made, and how to make them again."""
     runs = stored_runs()
     dates, made = sorted({r["date"] for r in runs}), max(runs, key=lambda r: r["date"])
     used = f"polymargin {made['polymargin']}, scikit-learn {made['scikit-learn']}, NumPy {made['numpy']}"
-    lines = [
-        "# The papers, rerun",
+    return [
         "",
-        "We reran the experiments of the five papers behind this library, following the protocol of each paper. Every "
-        "table shows our figure with the printed one in parentheses. Bold marks figures that are worse than printed by "
-        "more than the printed standard deviation, or by more than one point where none is printed, and ratios of "
-        "times above the printed ones.",
+        "## How to read the tables, and rerun them",
         "",
+        "Every experiment follows the protocol of its paper. A table shows our figure with the printed one in "
+        "parentheses. Bold marks figures that are not as good as printed, and ratios of times above the printed ones. "
         "Deviations are over the halves, folds, draws or seeds named below each table; tables with more than "
-        f"{WIDE} columns leave them to the CSV files. Running times are ratios to the reference method of the same "
-        "run. Remarks that rest on a single run outside these tables name the command that repeats it.",
+        f"{WIDE} columns leave them to the CSV files. Remarks that rest on a single run outside the tables name the "
+        "command that repeats it.",
         "",
         "    polymargin reproduce kesler --table 2          rerun one table and compare it with the printed one",
         "    polymargin reproduce scatter --figure 3        redraw one figure",
@@ -301,35 +315,63 @@ def page():
         f"{made['python']} on {made['machine']}. They are stored in `benchmarks/results/papers`, and `python -m "
         "benchmarks.papers` makes this page from them. The machine was busy with other work, so times are good only "
         "for rough ratios.",
-        "",
-        "| paper | in short |",
-        "|---|---|",
     ]
-    for paper in PAPERS:
-        cells = [c for e, part in parts if e.paper == paper and part for c in part]
-        waiting = sum(c["ours"] is None for c in cells) + sum(
-            len(e.printed) for e, part in parts if e.paper == paper and not part
-        )
-        text = score(cells) or "nothing stored yet"
-        lines.append(f"| {TITLES[paper]} | {text}{f'; {waiting} cells not run' if waiting else ''} |")
-    lines += verdicts(parts)
-    worse = [c for _, part in parts if part for c in part if c["as_good"] is False and " time / " not in c["measure"]]
-    lines += ["", "## Where ours is worse", ""]
-    groups = {}  # cells of one row with the same reason are one line
-    for c in sorted(worse, key=lambda c: not c["own"]):
-        groups.setdefault((c["paper"], c["exhibit"], c["row"], c["measure"], c["note"]), []).append(c)
-    for (paper, exhibit, row, measure, note), cells in groups.items():
-        figures = "; ".join(
-            f"{c['column']}{'' if c['own'] else ' (a baseline)'} {number(c['ours'])}, printed "
-            f"{number(c['printed'], c['printed_sd'])}"
-            for c in cells
-        )
-        lines.append(f"- {paper} {exhibit}, {row}, {measure}: {figures}. {note}".rstrip())
-    lines += disagreements(parts)
+
+
+def section(parts):
+    """The exhibits of a paper. Remarks that several of them share stand below the first, under the names of all."""
+    users = {}
+    for e, _ in parts:
+        for remark in e.decided:
+            users.setdefault(remark, []).append(e.name)
+    cited = os.path.commonprefix([e.where for e, _ in parts]).rpartition(",")[0]
+    lines = [f"{cited}.", ""]
+    for e, cells in parts:
+        lines += [f"### {e.name[0].upper()}{e.name[1:]}: {e.title}", ""]
+        where = e.where.removeprefix(cited + ",").strip()
+        if where.lower() != e.name:
+            lines += [f"{where[0].upper()}{where[1:]}.", ""]
+        picture = PICTURES / f"{e.key}.png"
+        if picture.exists():
+            lines += [f"![{e.title}](images/papers/{picture.name})", ""]
+        lines += pivot(cells, e.safe) if cells else [] if picture.exists() else ["Not stored yet.", ""]
+        lines += remarks_of(e, users)
+    return lines
+
+
+def remarks_of(e, users):
+    """The choices and remarks of an exhibit; those that stood below an earlier one are named only."""
+    groups, before = {}, []
+    for remark in e.decided:
+        if users[remark][0] == e.name:
+            groups.setdefault(tuple(users[remark][1:]), []).append(remark)
+        elif users[remark][0] not in before:
+            before.append(users[remark][0])
+    lines = []
+    for others, remarks in sorted(groups.items(), key=lambda item: len(item[0])):
+        also = f", also for {listed(others)}" if others else ""
+        lines += [f"Choices and remarks{also}:", "", *(f"- {remark}" for remark in remarks), ""]
+    return lines + ([f"See also the remarks below {listed(before)}.", ""] if before else [])
+
+
+def listed(names):
+    """Tables 4, 5 and 6; with another separator where names have commas."""
+    between = "; " if any("," in name for name in names) else ", "
+    text = " and ".join(part for part in (between.join(names[:-1]), names[-1]) if part)
+    kinds = {kind for kind in ("table ", "figure ") if all(name.startswith(kind) for name in names)}
+    for kind in kinds if len(names) > 1 else ():
+        text = f"{kind.strip()}s " + text.replace(kind, "")
+    return text
+
+
+def page():
+    parts = [(e, stored(e)) for e in exhibits()]
+    lines = ["# The papers, rerun", "", *summary(parts)]
+    lines += verdicts(parts) + exceptions(parts) + disagreements(parts) + reading()
     for paper in PAPERS:
         lines += ["", f"## {TITLES[paper]}", "", *section([(e, cells) for e, cells in parts if e.paper == paper])]
-    lines += ["## Misprints", "", "We did not take these formulas and figures as printed.", "", MISPRINTS.strip(), ""]
-    PAGE.write_text("\n".join(lines), "utf-8")
+    lines += ["## Misprints", "", "We did not take these formulas and figures as printed.", ""]
+    PAGE.write_text("\n".join([*lines, MISPRINTS.read_text("utf-8")]), "utf-8")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from importlib import import_module
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -35,10 +36,15 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 highlight_language = "none"  # indented blocks are commands and formulas; Python is marked as such
 
+# Formulas are set by a script of the site's own, so that they can be read without a network.
+mathjax = Path(import_module("sphinx-mathjax-offline").__file__).parent / "static" / "mathjax" / "tex-svg.js"
+mathjax_path = mathjax.name
+
 # Names and docstrings
 autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # types stand in the docstrings
+toc_object_entries_show_parents = "hide"  # the class is the title of its page
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -74,7 +80,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold classes
 
 html_theme = "pydata_sphinx_theme"
 html_title = "polymargin"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(mathjax)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False

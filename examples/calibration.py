@@ -2,7 +2,7 @@
 Probabilities that mean what they say
 =====================================
 
-When a model is 80 % sure, it should be right 80 % of the time. AutoSVC turns the values of its pairs into
+When a model is 80% sure, it should be right 80% of the time. AutoSVC turns the values of its pairs into
 probabilities, using held-out rows. The plot compares it with Platt's method around the same machine, on four classes
 that overlap so much that nobody could be certain.
 """

@@ -36,6 +36,6 @@ for panel, (taken, center, radius) in zip(panels, rounds, strict=True):
     panel.add_patch(Circle(middle, exact.radius_, fill=False, ls=":", color="0.4"))
     panel.add_patch(Circle(center, radius, fill=False, color="#0072b2"))
     panel.add_patch(Circle(center, (1 + EPSILON) * radius, fill=False, ls="--", color="#0072b2"))
-    panel.set(aspect="equal", xlim=(-3.2, 3.2), ylim=(-3.2, 3.2), xticks=[], yticks=[])
+    panel.set(aspect="equal", xlim=(-3.4, 3.4), ylim=(-3.4, 3.4), xticks=[], yticks=[])
     panel.set_title(f"{len(taken)} row{'s' * (len(taken) > 1)}, radius {radius:.2f}")
 plt.show()

@@ -5,7 +5,7 @@ A million rows
 Ten Gaussian classes, up to a million rows. Left: all of them, in the first two of five features, and the core vectors
 (white) that make up the machine. Right: the number of core vectors grows far more slowly than the number of rows, so
 most of the time goes into passes over all rows, and the total is nearly proportional to their number. Every fit ends
-with a certified gap within 5 %.
+with a certified gap within 5%.
 """
 
 from time import process_time

@@ -46,6 +46,6 @@ for panel, machine, apart in zip(panels, ("crammer-singer", "scatter", "scatter"
     panel.imshow(regions, origin="lower", extent=extent, aspect="auto", cmap=COLORS, vmin=0, vmax=3, alpha=0.75)
     panel.scatter(*X[::4].T, c=DARK[y[::4]], s=5, linewidths=0)
     panel.set(xticks=[], yticks=[])
-    panel.set_title(f"{machine}: {100 * found[-1][0]:.1f} % right (Bayes {100 * bayes:.1f})", fontsize=10)
+    panel.set_title(f"{machine}: {100 * found[-1][0]:.1f}% right (Bayes {100 * bayes:.1f})", fontsize=10)
     print(f"{machine}, means times {apart:g}: {found[-1][0]:.3f}, Bayes {bayes:.3f}")
 plt.show()

@@ -23,7 +23,7 @@ for batch in np.split(np.arange(len(y)), np.geomspace(30, len(y), 25).astype(int
     kept.append(len(stream.support_))
     accuracy.append(100 * stream.score(X_test, y_test))
 whole = CoreVectorSVC(C=10, gamma=0.1, tol=0.02).fit(X, y)
-print(f"after the last batch {accuracy[-1]:.2f} %, all rows at once {100 * whole.score(X_test, y_test):.2f} %")
+print(f"after the last batch {accuracy[-1]:.2f}%, all rows at once {100 * whole.score(X_test, y_test):.2f}%")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 left.plot(seen, accuracy, label="batch after batch")

@@ -48,7 +48,7 @@ for panel, model in zip(panels, (pairs, joint), strict=True):
     panel.set(xticks=[], yticks=[])
 panels[0].contourf(axis, axis, tied, levels=[0.5, 1.5], colors="white")
 panels[0].contourf(axis, axis, tied, levels=[0.5, 1.5], colors="none", hatches=["////"])
-panels[0].set_title(f"one-versus-one: {100 * tied.mean():.1f} % of the square is tied", fontsize=10)
+panels[0].set_title(f"one-versus-one: {100 * tied.mean():.1f}% of the square is tied", fontsize=10)
 panels[1].set_title("joint (kesler): every point has a winner", fontsize=10)
 print(f"accuracy on these rows: {pairs.score(X, y):.3f} and {joint.score(X, y):.3f}")
 plt.show()

@@ -39,6 +39,8 @@ def pairs(axes):
             axes.plot([times for _, times in found], [k for k, _ in found], marker, label=label, alpha=0.8)
     axes.axvline(1, color="gray", linewidth=0.8)
     axes.set(xscale="log", yticks=range(len(sets)), yticklabels=[NAMES[name] for name in sets])
+    axes.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"], minor=False)
+    axes.set_xticks([], minor=True)
     axes.set(title="one-versus-one: training", xlabel="times as long as polymargin")
     axes.legend(fontsize=8)
 

@@ -170,6 +170,20 @@ def test_tables_of_polars_and_pyarrow():
         assert_array_equal(model.decision_function(table), expected)
 
 
+def test_words_in_tables_of_polars_and_pyarrow():
+    """The same columns, the same model: no matter whose table."""
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    X, y = iris()
+    colors = np.array(["red", "green", "blue"])[(y + np.arange(len(y)) % 5 // 4) % 3].tolist()
+    columns = dict(length=X[:, 0], color=colors, width=X[:, 3])
+    expected = AutoSVC().fit(pandas.DataFrame(columns), y).predict_proba(pandas.DataFrame(columns))
+    for table, labels in ((polars.DataFrame(columns), polars.Series(y)), (pyarrow.table(columns), pyarrow.array(y))):
+        model = AutoSVC().fit(table, labels)
+        assert list(model.feature_names_in_) == list(columns)
+        assert_array_equal(model.predict_proba(table), expected)
+
+
 @pytest.mark.parametrize("model", [JointSVC(), PairwiseSVC(), CoreVectorSVC(), AutoSVC()], ids=lambda m: str(m)[:12])
 @pytest.mark.parametrize("package", ["array_api_strict", "torch"])
 def test_arrays_of_other_packages_are_read(package, model):
@@ -188,15 +202,23 @@ def trusted():
     return set(re.findall(r'"((?:polymargin|scipy|sklearn)\.[\w.]+)"', (DOCS / "deploy.md").read_text()))
 
 
-def test_the_types_that_skops_must_trust_are_listed():
+FORMS = [
+    *(kind(PairwiseSVC()) if "estimator" in kind._get_param_names() else kind() for kind in ESTIMATORS),
+    JointSVC("scatter"),
+    CoreVectorSVC(scheme="pairwise"),
+]
+
+
+@pytest.mark.parametrize("model", FORMS, ids=lambda model: str(model)[:40])
+def test_the_types_that_skops_must_trust_are_listed(model):
     skops = pytest.importorskip("skops.io")
     X, y = iris()
     listed = trusted()
-    for model in (JointSVC(), JointSVC("scatter"), PairwiseSVC(), OneVsRestSVC(), CoreVectorSVC(), LandmarkSVC()):
-        data = skops.dumps(model.fit(X, y))
-        assert set(skops.get_untrusted_types(data=data)) <= listed
-        assert_array_equal(skops.loads(data, trusted=sorted(listed)).predict(X), model.predict(X))
-    assert set(skops.get_untrusted_types(data=skops.dumps(AutoSVC().fit(X, y)))) <= listed
+    data = skops.dumps(model.fit(X, y))
+    assert set(skops.get_untrusted_types(data=data)) <= listed
+    answer = "predict" if hasattr(model, "predict") else "transform"
+    again = skops.loads(data, trusted=sorted(listed))
+    assert_array_equal(getattr(again, answer)(X), getattr(model, answer)(X))
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own

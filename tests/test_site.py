@@ -24,7 +24,8 @@ def listed(page):
 
 
 def sections(thing):
-    return re.findall(r"^(.+)\n-{3,}$", inspect.getdoc(thing), re.MULTILINE)
+    """Those that begin after a blank line: without it, the site has a warning instead of a section."""
+    return re.findall(r"\n\n(.+)\n-{3,}$", inspect.getdoc(thing), re.MULTILINE)
 
 
 def test_the_list_of_names_is_complete():
@@ -91,9 +92,30 @@ def test_the_start_page_links_to_what_exists():
     assert len(pictures) >= 5 and all((DOCS / picture).exists() for picture in pictures)
 
 
+def test_the_start_page_prints_what_the_readme_does():
+    """The README's example is run; the start page has the same one."""
+    text, readme = (DOCS / "index.rst").read_text(), (DOCS.parent / "README.md").read_text()
+    said = re.search(r"^   (\S+% of \d+ new digits are right)$", text, re.MULTILINE)[1]
+    assert f"# {said}\n" in readme
+    assert 'print(f"{model.score(X_test, y_test):.1%} of {len(y_test)} new digits are right")' in text
+
+
 def test_a_reader_of_the_site_finds_the_source():
     addresses = dict(line.split(", ") for line in metadata("polymargin").get_all("Project-URL"))
     assert f"git clone {addresses['Source']} " in (DOCS / "install.md").read_text()
+
+
+def test_formulas_are_set_without_a_network():
+    """By a file of the site; otherwise Sphinx names an address."""
+    conf = (DOCS / "conf.py").read_text()
+    assert "mathjax_path = mathjax.name\n" in conf and "str(mathjax)]" in conf
+
+
+@pytest.mark.parametrize("name", ["test", "wheels"])
+def test_the_actions_of_workflows_are_named_by_commit(name):
+    """A tag can be moved to other code; the comment says which version the commit is."""
+    used = re.findall(r"uses: (.+)", (DOCS.parent / ".github" / "workflows" / f"{name}.yml").read_text())
+    assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action) for action in used)
 
 
 def test_notes_move_into_the_changelog(tmp_path):

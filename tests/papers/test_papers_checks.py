@@ -338,7 +338,7 @@ def test_every_disagreement_is_on_top_of_the_page():
     assert listed.count("\n- ") == len(remarks) > 5
     for e in exhibits():
         if remarks.intersection(e.decided):
-            assert re.search(rf"- {e.paper} .*?{e.name}", listed)
+            assert re.search(rf"- \*\*{papers.AUTHOR[e.paper]}, .*?\b{e.name.split()[-1]}\b", listed)
 
 
 def test_single_runs_named_on_the_page_exist():

@@ -253,14 +253,14 @@ DECIDED = (
     "it, two classes do not repel each other. Cells of MCVM and CVM are means over the seeds 0 to 4, with their "
     "deviation (CVM: stored with one seed). Times are processor seconds, those of MCVM and CVM with seed 0.",
     "The paper does not print the SVM's C; we use 1. The CVM has no bias, unlike eq. 5 of the paper, and stops at a "
-    "certified gap of 1 %, because its ball test of 1e-5 would not end.",
+    "certified gap of 1%, because its ball test of 1e-5 would not end.",
     "We disagree with the paper on CVM: there, MCVM is more accurate than CVM on every set, while here CVM is at least "
     "as accurate, though slower and with more support vectors. We do not know why. Where it stops is not the reason: "
-    "on Synth 1, at gaps of 20, 50 and 90 % instead of 1 %, it has 14,888 to 15,645 support vectors and accuracies of "
-    "99.46 to 99.47 % (`python -m benchmarks.paper_checks gaps`).",
+    "on Synth 1, at gaps of 20, 50 and 90% instead of 1%, it has 14,888 to 15,645 support vectors and accuracies of "
+    "99.46 to 99.47% (`python -m benchmarks.paper_checks gaps`).",
     "The paper does not print the means and covariances of Synth 1 and 2. We use ten unit Gaussians, spaced so that "
     "the best possible accuracy is that of the paper's SVM.",
-    "Intrusion uses the 494,021 rows of the 10 % file instead of 4,898,431, and its SVM is trained on the distinct "
+    "Intrusion uses the 494,021 rows of the 10% file instead of 4,898,431, and its SVM is trained on the distinct "
     "rows with their counts as weights, which gives the same machine in less time: its 4.7 s, and not those of MCVM "
     "(0.6 s), make the ratio of Intrusion larger than printed. Acoustic needs the LIBSVM file.",
 )
@@ -312,13 +312,13 @@ EXHIBITS = (
         reasons={
             ("Intrusion", "SVM"): (
                 "The paper does not print C, and 1 is too small for such a wide kernel: with 30,000 of the rows, "
-                "accuracy is 81.1 % at C = 1, 91.9 % at C = 100 and 92.0 % at C = 10,000 (`python -m "
+                "accuracy is 81.1% at C = 1, 91.9% at C = 100 and 92.0% at C = 10,000 (`python -m "
                 "benchmarks.paper_checks intrusion`)."
             ),
             ("Intrusion", "MCVM"): (
-                "The result depends on the sample: the seeds 0 to 4 give 91.9, 91.4, 81.0, 91.3 and 81.0 %, and the "
+                "The result depends on the sample: the seeds 0 to 4 give 91.9, 91.4, 81.0, 91.3 and 81.0%, and the "
                 "paper has one run. The ball test stops with 246 core vectors, long before the gap is small. The "
-                "paper's own steps, one row of 59 each (separate column), give 86.3 to 91.7 % (`python -m "
+                "paper's own steps, one row of 59 each (separate column), give 86.3 to 91.7% (`python -m "
                 "benchmarks.paper_checks intrusion`)."
             ),
         },

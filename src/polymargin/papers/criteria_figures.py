@@ -299,8 +299,8 @@ EXHIBITS = (
         decided=(
             MEANS,
             "We disagree with the paper here: there, the test error is low again where the criterion has converged, "
-            "while ours rises from 2.4 to 3.7 %. The search is that of one half; with the medians of five halves, "
-            "after at most 33 iterations, the error is 2.1 % (table 6).",
+            "while ours rises from 2.4 to 3.7%. The search is that of one half; with the medians of five halves, "
+            "after at most 33 iterations, the error is 2.1% (table 6).",
         ),
     ),
     figure(

@@ -169,26 +169,26 @@ def figure_4(fast: bool) -> Figure:
 exhibit = exhibits_of("isomap", "Silva and Ribeiro 2009, ICANNGA, LNCS 5495, ")
 DECIDED = (
     "The paper does not print n_neighbors and the C of the SVM after the map; 10 and 1 are our defaults. In "
-    "cross-validation on the training rows of Toy (four draws of five folds), their error is 38.5 %, and the "
-    "smallest over 5 to 40 neighbors and C = 0.01 to 1000 is 38.0 %. On those of ISOLET (three folds of the first "
-    "draw), the error is 18.0 % with 5 to 40 neighbors at any C of at least 0.1, to within a quarter of a point "
+    "cross-validation on the training rows of Toy (four draws of five folds), their error is 38.5%, and the "
+    "smallest over 5 to 40 neighbors and C = 0.01 to 1000 is 38.0%. On those of ISOLET (three folds of the first "
+    "draw), the error is 18.0% with 5 to 40 neighbors at any C of at least 0.1, to within a quarter of a point "
     "(`python -m benchmarks.paper_checks neighbors`).",
     "With eq. 3 as printed, sqrt(exp(-d^2 / gamma) - alpha) in the second line, most pairs of rows have no distance. "
     "Here only the sign of the exponent is corrected. Geng et al. (2005) also have alpha outside the root. With that "
-    "reading, the default of this library, Toy has an error of 37.45 % and an F1 of 30.25 %, and ISOLET has 12.94 "
-    "and 87.01 % (`python -m benchmarks.isomap toy isolet`). We chose the reading after running both.",
-    "The average of the seven error rates of Toy is 2/7 of the global error. The printed 13.90 % fits the printed "
-    "48.65 %, but 10.67 % belongs to a global error of 37.35 %, not to the printed 38.55 %, so they do not come from "
+    "reading, the default of this library, Toy has an error of 37.45% and an F1 of 30.25%, and ISOLET has 12.94 "
+    "and 87.01% (`python -m benchmarks.isomap toy isolet`). We chose the reading after running both.",
+    "The average of the seven error rates of Toy is 2/7 of the global error. The printed 13.90% fits the printed "
+    "48.65%, but 10.67% belongs to a global error of 37.35%, not to the printed 38.55%, so they do not come from "
     "the same run.",
     "We disagree with the paper on what the map gains: there, it lowers the errors of the SVM, while a linear machine "
-    "with C = 1 and without the map has 32.85 % on Toy and 5.64 % on ISOLET (first draw), less than with the map. The "
+    "with C = 1 and without the map has 32.85% on Toy and 5.64% on ISOLET (first draw), less than with the map. The "
     "baseline is SVM-multiclass, as in the paper, which does not print its c, and its default c = 0.01 underfits "
     "(`python -m benchmarks.paper_checks baseline`).",
     '"Isomap + SVM, c = 0.01" is the whole chain with that default. It underfits after the map as well, on ISOLET '
     "far more than without the map, so the paper must have used another c after the map.",
     "Toy has 53 features, of which 45 are ever nonzero (the paper prints 47). ISOLET has 2,500 training rows, 96 or "
     "97 of each letter; figures are the mean and standard deviation of five draws (seeds 0 to 4). Their "
-    "nearest-neighbor errors alone range from 12.4 to 14.5 %.",
+    "nearest-neighbor errors alone range from 12.4 to 14.5%.",
     "Recall and precision are swapped in the text of section 5.2, but F1 does not depend on this.",
 )
 PICTURES = (
@@ -198,8 +198,8 @@ PICTURES = (
 )
 BASELINE = (
     "The paper does not print its c. At SVM-multiclass's default of 0.01 almost every row is assigned to the largest "
-    "class; at c = 140 the global error is the printed 48.65 % and the error by class the printed 13.90 %, with an "
-    "F1 of 11.58 % (`python -m benchmarks.paper_checks baseline`)."
+    "class; at c = 140 the global error is the printed 48.65% and the error by class the printed 13.90%, with an "
+    "F1 of 11.58% (`python -m benchmarks.paper_checks baseline`)."
 )
 EXHIBITS = (
     exhibit(

@@ -78,9 +78,9 @@ TABLE_7 = table(
 )
 
 MNIST = (
-    "MNIST (0-4) is 2,000 of the 5,139 test rows, drawn with seed 0, because the paper does not say which part it "
-    "uses. One-vs-one, for which it prints 99.20 %, suggests the test rows: on a part of the grid it reaches 98.15 "
-    "and 98.35 % on two draws from the training rows, 98.45 % on one from all rows, and 98.60, 98.60 and 98.95 % on "
+    "MNIST (0-4) is 2,000 of the 5,139 test rows, in table 5 those of seed 0: the paper does not say which part it "
+    "uses. One-vs-one, for which it prints 99.20%, suggests the test rows: on a part of the grid it reaches 98.15 "
+    "and 98.35% on two draws from the training rows, 98.45% on one from all rows, and 98.60, 98.60 and 98.95% on "
     "three from the test rows (`python -m benchmarks.paper_checks mnist`). Figure 21 also uses a test part, that of "
     "USPS."
 )
@@ -98,28 +98,27 @@ GRID = (
     "NB is KernelDensityNB with h^2 = 1 / (2 gamma).",
 )
 DNA = (
-    "The paper very likely used other data. In one run, all five methods are 2.4 to 4.5 points below their printed "
-    "figures, while on USPS (table 6) the same code reproduces the printed figures of three methods to the row. "
-    "Wang, Xue and Chan print 95.1 to 95.8 % for six methods on this split, and Statlog's best is 95.9 %. With one "
+    "The paper very likely used other data. All five methods are 2.4 to 4.5 points below their printed figures, while "
+    "on USPS (table 6) the same code reproduces the printed figures of three methods to the row. "
+    "Wang, Xue and Chan print 95.1 to 95.8% for six methods on this split, and Statlog's best is 95.9%. With one "
     'class (EI) against the rest (see "Dna as two classes" below), Scatter SVM and the three other machines are '
     "within half a point of the printed figures, but naive Bayes is not."
 )
 SAMPLE = (
     "We do not know which 2,000 rows the paper used. On a part of the grid, three draws from the test rows give "
-    "98.60, 98.60 and 98.95 % for one-vs-one and 98.45, 98.35 and 98.90 % for Scatter SVM (`python -m "
+    "98.60, 98.60 and 98.95% for one-vs-one and 98.45, 98.35 and 98.90% for Scatter SVM (`python -m "
     "benchmarks.paper_checks mnist`)."
 )
 SIXTH = (
-    "The result depends on the draw. On the six sixths of the 2,000 rows, Scatter SVM reaches 96.1 to 98.5 %, "
-    "one-vs-one 96.1 to 97.6 % and one-vs-rest 96.4 to 98.2 % on a part of the grid (`python -m "
+    "The result depends on the draw. On the six sixths of the 2,000 rows, Scatter SVM reaches 96.1 to 98.5%, "
+    "one-vs-one 96.1 to 97.6% and one-vs-rest 96.4 to 98.2% on a part of the grid (`python -m "
     "benchmarks.paper_checks sixths`). The first sixth, chosen as for USPS, is one of the hardest. We do not know "
     "which 334 rows the paper used."
 )
 SPARSITY = (
-    "The command takes five draws of the rows (seeds 0 to 4); the stored run has the first. The draw matters: over all "
-    "five, Scatter SVM has 67.8 ± 35.1 support vectors of the digit 0 of USPS, 29 in the first. The model is the one "
-    "with the best validation accuracy (among ties, the one with the widest kernel, then the smallest C). This choice "
-    "decides how many support vectors there are, because several parameters share the best accuracy.",
+    "Counts and accuracies are means over five draws of the rows (seeds 0 to 4). The model is the one with the best "
+    "validation accuracy (among ties, the one with the widest kernel, then the smallest C). This choice decides how "
+    "many support vectors there are, because several parameters share the best accuracy, so counts vary with the draw.",
     "For OVR, the paper's numbers in parentheses are added, so that every pattern is counted once.",
 )
 
@@ -171,7 +170,7 @@ EXHIBITS = (
         decided=(
             *SPARSITY,
             MNIST,
-            "The printed 339 support vectors are 33.5 % of the training rows, which gives 1,012 training rows and "
+            "The printed 339 support vectors are 33.5% of the training rows, which gives 1,012 training rows and "
             "988 validation rows.",
             "We disagree with the paper here: Scatter SVM has more support vectors than one-vs-rest, while in the "
             "paper it has about half as many. The parameters decide the count. At kappa = 1 and C = 1000 (last "
