@@ -52,7 +52,10 @@ def test_an_accuracy_below_the_largest_class(rng):
     assert remark.format(0, "0.6000") in said
     said = " ".join(AutoSVC(**fixed).fit(X, y, sample_weight=1.0 + y).explain_choices_)
     assert remark.format(1, "0.5714") in said
-    for model in (AutoSVC(**fixed, class_weight="balanced").fit(X, y), AutoSVC(C=1, gamma=1).fit(X + 9 * y[:, None], y)):
+    for model in (
+        AutoSVC(**fixed, class_weight="balanced").fit(X, y),
+        AutoSVC(C=1, gamma=1).fit(X + 9 * y[:, None], y),
+    ):
         assert "always predicting" not in " ".join(model.explain_choices_)
 
 

@@ -53,8 +53,8 @@ def on_amounts(classes: np.ndarray) -> list[str]:
     if classes.dtype.kind not in "iu" or len(classes) <= AMOUNTS or int(classes[-1]) - int(classes[0]) < len(classes):
         return []
     return [
-        f"the labels are {len(classes)} whole numbers from {classes[0]} to {classes[-1]}. If they are amounts, not names "
-        f"of classes, group them into a few classes first: that 7 is nearer to 8 than to 80 is not used."
+        f"the labels are {len(classes)} whole numbers from {classes[0]} to {classes[-1]}. If they are amounts, not "
+        f"names of classes, group them into a few classes first: that 7 is nearer to 8 than to 80 is not used."
     ]
 
 

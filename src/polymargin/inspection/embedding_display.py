@@ -30,8 +30,8 @@ class EmbeddingDisplay:
     Parameters
     ----------
     panels : list of dict
-        One per picture: `z` of shape (n, 2 or 3), `y` of shape (n,), `title`. Pictures with the same `space`, a name, have
-        the same limits.
+        One per picture: `z` of shape (n, 2 or 3), `y` of shape (n,), `title`. Pictures with the same `space`, a name,
+        have the same limits.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of colors.
 

@@ -133,7 +133,9 @@ def score_facts(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> di
         "accuracy": float((y == predicted).mean()),
         "interval": wilson(float((y == predicted).sum()), len(y)),
         "baseline": {
-            "class": str(classes[n.argmax()]), "accuracy": float(n.max() / len(y)), "ties": int((n == n.max()).sum()) > 1
+            "class": str(classes[n.argmax()]),
+            "accuracy": float(n.max() / len(y)),
+            "ties": int((n == n.max()).sum()) > 1,
         },  # fmt: skip
         "macro F1": float(f[n > 0].mean()),
         "confusion": M.tolist(),
