@@ -208,9 +208,12 @@ def test_equal_scores_go_to_the_middle_of_the_plateau():
     [(0.90, 0.92, 100, "column"), (0.90, 0.94, 100, "common"), (0.90, 0.92, 1000, "common"), (1.0, 1.0, 50, "column")],
 )
 def test_scaling_by_one_standard_error(column, common, n, chosen):
-    found = {name: SimpleNamespace(best_score_=score) for name, score in (("column", column), ("common", common))}
+    found = {
+        name: SimpleNamespace(best_score_=score, n_splits_=5)
+        for name, score in (("column", column), ("common", common))
+    }
     scaling, why = choose_scaling(found, n)
-    assert scaling == chosen and f"{common:.4f} with one for all, on {n} rows" in why
+    assert scaling == chosen and f"{common:.4f} with one for all, in 5 folds of {n} rows" in why
     assert why.startswith({"column": "every column", "common": "one factor"}[chosen])
     assert ("luck" in why) == (chosen == "column" and common > column)
     assert choose_scaling({"column": found["column"]}, n)[0] == "column"

@@ -8,7 +8,16 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_wine
 
-from polymargin import AutoSVC, JointSVC, KernelSearchCV, PairwiseSVC, load_model, save_model
+from polymargin import (
+    AutoSVC,
+    EnclosingBall,
+    JointSVC,
+    KernelSearchCV,
+    PairwiseSVC,
+    StructuredSVC,
+    load_model,
+    save_model,
+)
 from polymargin.auto import grid
 from polymargin.auto.remarks import on_classes, on_groups, on_predictions
 from polymargin.auto.tables import planned
@@ -24,6 +33,30 @@ def test_rare_and_uneven_classes():
     assert "class '2' is never predicted" in on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts + 3)[0]
     assert not on_predictions(np.array([0, 1, 1]), np.arange(3), index, counts)  # two rows: said already
     assert not on_predictions(np.arange(3), np.arange(3), index, counts + 3)
+
+
+def test_labels_that_are_amounts():
+    prices = np.arange(30) * 7
+    said = on_classes(np.repeat(np.arange(30), 3), prices)
+    assert len(said) == 1 and "the labels are 30 whole numbers from 0 to 203. If they are amounts" in said[0]
+    for names in (np.arange(1, 31), prices.astype(str), prices[:20]):  # numbers of classes, words, few
+        assert not on_classes(np.repeat(np.arange(len(names)), 3), names)
+
+
+def test_an_accuracy_below_the_largest_class(rng):
+    """Columns of noise are said to be such; weights count, and weights of classes ask for something else."""
+    y, X = np.repeat([0, 1], [30, 20]), rng.normal(size=(50, 2))
+    fixed = dict(C=1e-6, gamma=1e-6)  # all rows are predicted as the larger class
+    remark = "Remark: the accuracy in cross-validation is not above that of always predicting '{}' ({}): these columns"
+    said = " ".join(AutoSVC(**fixed).fit(X, y).explain_choices_)
+    assert remark.format(0, "0.6000") in said
+    said = " ".join(AutoSVC(**fixed).fit(X, y, sample_weight=1.0 + y).explain_choices_)
+    assert remark.format(1, "0.5714") in said
+    for model in (
+        AutoSVC(**fixed, class_weight="balanced").fit(X, y),
+        AutoSVC(C=1, gamma=1).fit(X + 9 * y[:, None], y),
+    ):
+        assert "always predicting" not in " ".join(model.explain_choices_)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +102,18 @@ def test_scaling_is_said_as_it_was_done(rng, columns, said):
     y = np.arange(40) % 2
     table = pd.DataFrame({"size": rng.normal(size=40) + y, "color": np.where(rng.random(40) < 0.3, "red", "blue")})
     assert f"Scaling: {said}." in AutoSVC(C=1.0, gamma=0.1).fit(table[columns], y).explain_choices_
+
+
+def test_only_parameters_that_are_used_are_said_to_be_asked_for(rng):
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 2)) + y[:, None]
+    for asked, said in (
+        (dict(gamma=0.1, kernel="linear"), "C = {C:.4g}: the best"),
+        (dict(C=2.0, kernel="linear"), "C = 2: as asked"),
+        (dict(gamma=0.125), "C = {C:.4g} and gamma = 0.125 (gamma as asked): the best"),
+    ):
+        model = AutoSVC(**asked, calibrate=False).fit(X, y)
+        assert any(line.startswith(said.format(**model.best_params_)) for line in model.explain_choices_)
 
 
 def test_sparse_columns_are_said_to_keep_zeros(rng):
@@ -164,5 +209,7 @@ def test_hints_for_users_of_svc():
     with pytest.raises(ValueError, match=r"got 1 class \(1\)"):
         PairwiseSVC().fit(np.eye(3), [1, 1, 1])
     X, y = load_wine(return_X_y=True)
-    with pytest.warns(UserWarning, match="Column 12 of X is 388 times larger in scale"):
-        PairwiseSVC().fit(X, y)
+    for machine in (PairwiseSVC(), StructuredSVC(max_iter=2), EnclosingBall(C=1.0)):
+        with pytest.warns(UserWarning, match="Column 12 of X is 388 times larger in scale") as told:
+            machine.fit(X, y)
+        assert told[0].filename == __file__

@@ -31,7 +31,27 @@ def test_what_tune_prints_gives_the_model_that_it_means(folder):
     Z = ColumnEncoder("column").fit_transform(X)
     meant = polymargin.PairwiseSVC(**tuned.best_params_).fit(Z, y)
     np.testing.assert_allclose(tuned.decision_function(X), meant.decision_function(Z), atol=1e-5)
-    assert "as asked, accuracy" in said and "best of the grid" not in said and "Scaling: column, as asked" in said
+    score = float(done.stdout.partition("cv_accuracy")[2].split()[1])
+    assert f"as asked, accuracy {score:.4f} in 3 folds of {len(y)} rows" in said
+    assert "best of the grid" not in said and "Scaling: column, as asked" in said
+
+
+def test_what_tune_prints_of_lone_rows_and_of_names_like_options(folder, rng):
+    """Rows of a class of their own cannot be tested; a column may be called --drop."""
+    y = np.repeat([*"ab"], 12)
+    table = pd.DataFrame({"--drop": rng.normal(size=24), "-x": rng.normal(size=24) + (y == "a"), "-t": y})
+    table.loc[0, "-t"] = "lone"
+    table.to_csv(folder / "odd.csv", index=False)
+    words = ("odd.csv", "--target=-t", "--drop=--drop", "--as=-x=number", "--seed", 1)
+    done = run("tune", *words, cwd=folder)
+    again = shlex.split(done.stdout.partition("Use them: polymargin ")[2])
+    said = run(*again, "-o", "odd.pm", cwd=folder).stdout
+    score = float(done.stdout.partition("cv_accuracy")[2].split()[1])
+    assert f"as asked, accuracy {score:.4f} in 5 folds of 23 rows" in said and "5 folds of 23 rows" in done.stdout
+    assert "least populated" not in done.stderr
+    table[:3].to_csv(folder / "few.csv", index=False)
+    refused = run("tune", "few.csv", "--target=-t", cwd=folder, code=1).stderr
+    assert "few.csv: expected two classes with at least 2 rows each to tune with, got fewer" in refused
 
 
 @pytest.mark.parametrize("machine", ["core-vector", "landmarks"])
@@ -39,8 +59,8 @@ def test_what_tune_prints_of_machines_with_choices_of_their_own(folder, machine)
     """How core vectors treat classes, and the seed of samples, are those of `fit`."""
     done = run("tune", "train.csv", "-t", "cultivar", "--machine", machine, "--folds", 2, "--seed", 3, cwd=folder)
     words = shlex.split(done.stdout.partition("Use them: polymargin ")[2])
-    assert words[-2:] == ["--seed", "3"]
-    run(*words, "-o", "tuned.pm", cwd=folder)
+    assert words[-4:] == ["--folds", "2", "--seed", "3"]
+    said = run(*words, "-o", "tuned.pm", cwd=folder).stdout
     tuned, table = polymargin.load_model(folder / "tuned.pm"), pd.read_csv(folder / "train.csv")
     X, y = table.drop(columns="cultivar"), table["cultivar"].to_numpy()
     Z = ColumnEncoder("column").fit_transform(X)
@@ -48,7 +68,7 @@ def test_what_tune_prints_of_machines_with_choices_of_their_own(folder, machine)
     np.testing.assert_allclose(tuned.decision_function(X), meant.decision_function(Z), atol=1e-5)
     search = KernelSearchCV(meant, C=[tuned.best_params_["C"]], gamma=[tuned.best_params_["gamma"]], refit=False,
                             cv=StratifiedKFold(2, shuffle=True, random_state=3)).fit(Z, y)  # fmt: skip
-    assert f"{search.best_score_:.6g}" in done.stdout
+    assert f"{search.best_score_:.6g}" in done.stdout and f"accuracy {search.best_score_:.4f} in 2 folds" in said
 
 
 def test_what_was_asked_for_is_said_by_fit_and_report(folder):

@@ -191,6 +191,7 @@ BAD = {
         "a,y\n" + '"$1,200.50",u\n' * 20 + "$12o0,v\n" + "$3,u\n" * 9,
         "line 22: expected a number in column 'a' as in 29 other rows, got '\\$12o0'",
     ),
+    "a word for none": ("a,y\n1,u\n2,None\n", "an empty cell or a word for one, such as NA or None .1 such row.; fill"),
     "a blank label": ("a,y\n1,u\n2,  \n", "line 3: expected a label in column 'y', got an empty cell"),
 }
 

@@ -31,6 +31,8 @@ def test_before_after_and_held_out():
         assert len(display.axes_) == 3 and display.ax_.figure is display.figure_
         assert [len(points) for points in display.points_] == [3, 3, 3]
         assert [text.get_text() for text in display.names_[2]] == list(names)
+        before, fitted, held = ([getattr(ax, f"get_{s}lim")() for s in "xyz"[:dimensions]] for ax in display.axes_)
+        assert fitted == held != before  # places in an embedding can be compared
         display.figure_.canvas.draw()
     flat = EmbeddingDisplay.from_estimator(model, X[::2], names[y[::2]], before=False)
     shown = np.vstack([points.get_offsets() for points in flat.points_[0]])

@@ -76,7 +76,9 @@ def test_the_baseline_is_the_largest_class_of_these_rows():
     scores = score_facts(
         np.array(["b", "b", "b", "a", "c"]), np.array(["a", "b", "c", "a", "c"]), np.array(["a", "b", "c"])
     )
-    assert scores["baseline"] == {"class": "b", "accuracy": pytest.approx(3 / 5)}
+    assert scores["baseline"] == {"class": "b", "accuracy": pytest.approx(3 / 5), "ties": False}
+    assert score_facts(np.array([*"aab"]), np.array([*"bbb"]), np.array([*"ab"]))["baseline"]["ties"] is False
+    assert score_facts(np.array([*"ab"]), np.array([*"bb"]), np.array([*"ab"]))["baseline"]["ties"] is True
     assert scores["confusions"] == [
         {"class": "b", "predicted": "a", "rows": 1, "of": 3},
         {"class": "b", "predicted": "c", "rows": 1, "of": 3},

@@ -296,6 +296,8 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         """What to know about rows and labels before trusting a score."""
         some = sample_of(np.searchsorted(self.classes_, y), REMARKED_ROWS, np.random.default_rng(0))
         said = remarks.on_classes(task.index, self.classes_, self.class_weight)
+        if self.class_weight is None:  # weights are a wish for something other than accuracy
+            said += remarks.on_score(self.cv_score_, task.rows, task.index, self.classes_)
         said += remarks.on_groups(task.rows.X, task.index, self.classes_)
         said += remarks.on_lone_groups(task.rows.groups, task.index, self.classes_)
         index = np.searchsorted(self.classes_, y[some])

@@ -124,7 +124,8 @@ def choose_scaling(found: dict[str, KernelSearchCV], n: int, counted: float | No
         return next(iter(found)), "every column by its own standard deviation"
     column, common = (found[name].best_score_ for name in ("column", "common"))
     error = standard_error(column, counted or n)
-    figures = f"{column:.4f} with one factor per column, {common:.4f} with one for all, on {n} rows"
+    folds = found["column"].n_splits_
+    figures = f"{column:.4f} with one factor per column, {common:.4f} with one for all, in {folds} folds of {n} rows"
     if common - column > error:
         return "common", f"one factor for all columns, by the accuracies in cross-validation: {figures}"
     why = f"; a gain within the standard error of {error:.4f} may be luck" if common > column else ""

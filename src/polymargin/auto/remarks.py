@@ -13,6 +13,7 @@ import numpy as np
 
 from .cells import Words
 from .columns import ReadTable
+from .rows import WeightedRows
 from .task import NAMED, Task
 
 REMARK = "Remark: "
@@ -21,6 +22,7 @@ UNEVEN = 0.9  # share of the largest class above which accuracy says little
 GROUPS = 10  # groups of rows, at least, that share a value of a column,
 ROWS_OF_GROUP = 20  # with at most this many rows each on average,
 PURE = 0.95  # and this share of which have one class only
+AMOUNTS = 20  # whole numbers that are classes may be amounts if they are more than this many
 OVERLAP_WARNING = ".*the classes overlap"  # how a machine for separable classes says that it is the wrong one
 
 
@@ -43,7 +45,28 @@ def on_classes(index: np.ndarray, classes: np.ndarray, weights: Any = None) -> l
             f"{share:.1f}% of the rows are {str(classes[counts.argmax()])!r}: always predicting it would be right as "
             f"often. Look at the scores of each class{advice(weights)}."
         )
-    return said + on_spellings(classes)
+    return said + on_amounts(classes) + on_spellings(classes)
+
+
+def on_amounts(classes: np.ndarray) -> list[str]:
+    """Classes that look like amounts: very many whole numbers, and not all numbers between them."""
+    if classes.dtype.kind not in "iu" or len(classes) <= AMOUNTS or int(classes[-1]) - int(classes[0]) < len(classes):
+        return []
+    return [
+        f"the labels are {len(classes)} whole numbers from {classes[0]} to {classes[-1]}. If they are amounts, not "
+        f"names of classes, group them into a few classes first: that 7 is nearer to 8 than to 80 is not used."
+    ]
+
+
+def on_score(score: float | None, rows: WeightedRows, index: np.ndarray, classes: np.ndarray) -> list[str]:
+    """A cross-validated accuracy that is not above that of the largest class, always predicted."""
+    shares = np.bincount(index, rows.weight, minlength=len(classes)) / rows.weight.sum()
+    if score is None or score > shares.max() or shares.max() > UNEVEN:  # that uneven: said above
+        return []
+    return [
+        f"the accuracy in cross-validation is not above that of always predicting {str(classes[shares.argmax()])!r} "
+        f"({shares.max():.4f}): these columns may not tell the classes apart."
+    ]
 
 
 def on_spellings(classes: np.ndarray) -> list[str]:

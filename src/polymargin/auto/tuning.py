@@ -84,15 +84,10 @@ class Tuning:
 
     def point(self) -> str:
         """C and gamma, and which of them were asked for if one was and the other was not."""
-        asked = [
-            f" ({name} as asked)"
-            for name, v in zip(("C", "gamma"), self.asked, strict=True)
-            if v not in ("auto", "scale")
-        ]
-        words = f"C = {self.params['C']:.4g}"
-        if self.task.asked.kernel in HAS_GAMMA:
-            words += f" and gamma = {self.params['gamma']:.4g}"
-        return words + (asked[0] if len(asked) == 1 else "")
+        used = ("C", "gamma") if self.task.asked.kernel in HAS_GAMMA else ("C",)
+        asked = [name for name, v in zip(used, self.asked, strict=False) if v not in ("auto", "scale")]
+        words = " and ".join(f"{name} = {self.params[name]:.4g}" for name in used)
+        return words + (f" ({asked[0]} as asked)" if len(asked) < len(used) and asked else "")
 
     # --- samples ---
 
@@ -139,13 +134,17 @@ class Tuning:
     def search(
         self, rows: np.ndarray, C: np.ndarray, gamma: np.ndarray, seconds: float, seed: Any, times: int = 1
     ) -> Any:
-        """Cross-validation, or None if the time was too short for one point."""
+        """Cross-validation, or None if the time was too short for one point.
+
+        Where there are points to choose from, machines that approximate others stand back for those.
+        """
         data = self.encoded(rows)
         machine = self.task.machine(1.0, 1.0, y=data[1], seconds=np.inf)
-        if getattr(machine, "scheme", None) == "pairwise":  # core vectors: the same problem but with a bias, and faster
-            machine = exact_like(machine, "squared_hinge")
+        if max(len(C), len(gamma)) > 1:
+            pairs = getattr(machine, "scheme", None) == "pairwise"  # core vectors: the same but for a bias, and faster
+            machine = exact_like(machine, "squared_hinge" if pairs else "hinge")
         folds = self.task.rows.folds(rows, self.cv, seed, times)
-        return grids.Grid(C, gamma, folds, seconds, self.verbose).search(exact_like(machine), *data)
+        return grids.Grid(C, gamma, folds, seconds, self.verbose).search(machine, *data)
 
     def keep(self, found: Any) -> None:
         self.params = grids.steadiest(found.cv_results_)

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
+from sklearn.model_selection import cross_val_score, train_test_split
 
 from ..files.readers import counted
 from ..files.whole_files import write_figure
@@ -32,6 +32,7 @@ from .terminal import (
     columns_asked,
     err,
     labeled,
+    option,
     out,
     say,
     source,
@@ -56,11 +57,11 @@ def encoded(X: Any, data: Path, choice: Columns) -> Any:
 
 
 def splits_of(y: np.ndarray, groups: np.ndarray | None, folds: int, seed: int) -> list[Any]:
-    """Folds with all classes in each; rows of one group stay together."""
-    from ..auto.grid import together
+    """The folds that `fit` makes of the same rows: all classes in each; rows of one group stay together."""
+    from ..auto.grid import Folds, quietly, together
 
     if groups is None:
-        return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y))
+        return quietly(list, Folds(folds, seed).of(None, y).split(y, y))
     if len(np.unique(groups)) < folds:
         raise Refusal(
             f"expected at least {folds} groups for {folds} folds, got {len(np.unique(groups))}; lower --folds"
@@ -69,6 +70,15 @@ def splits_of(y: np.ndarray, groups: np.ndarray | None, folds: int, seed: int) -
     if not splits:
         raise Refusal("expected folds with two classes to train on, got none, as each class is in a group of its own")
     return splits
+
+
+def testable(y: np.ndarray, data: Path) -> np.ndarray:
+    """Rows of classes with two rows or more, which can be both learned and tested; `fit` tunes on the same."""
+    index = np.unique(y, return_inverse=True)[1]
+    at = np.flatnonzero(np.bincount(index)[index] > 1)
+    if len(np.unique(index[at])) < 2:
+        raise Refusal(f"{source(data)}: expected two classes with at least 2 rows each to tune with, got fewer")
+    return at
 
 
 def tune(
@@ -106,12 +116,14 @@ def tune(
     Z = encoded(X, data, choice)
     more = particulars(machine, len(np.unique(y)), seed)
     estimator = machine_named(machine, C=1.0, gamma=1.0 / (2 * Z.shape[1]), **more)
-    begin = time.perf_counter()
+    begin, done = time.perf_counter(), ""
     with err.status(f"tuning on {Z.shape[0]} rows, {Z.shape[1]} columns"):
         if method == "grid":
-            cv = splits_of(y, shared, folds, seed)
+            at = testable(y, data)
+            cv = splits_of(y[at], None if shared is None else shared[at], folds, seed)
             search = KernelSearchCV(estimator, C=PATTERN_C, gamma=PATTERN_GAMMA / Z.shape[1], cv=cv, refit=False)
-            search.fit(Z, y)
+            search.fit(Z[at], y[at])
+            done = f", {counted(search.n_splits_, 'fold')} of {len(at)} rows"
             score = {"cv_accuracy": float(search.best_score_)}
         else:
             kernel = "ellipsoidal" if ellipsoidal else "spherical"
@@ -119,7 +131,7 @@ def tune(
             score = {"criterion": float(search.criterion_path_[-1]["value"])}
     seconds = time.perf_counter() - begin
     facts = {"method": method, "machine": machine, **search.best_params_, **score, "seconds": seconds}
-    table = table_of(f"tuned in {facts['seconds']:.2f} s", "parameter", "value")
+    table = table_of(f"tuned in {facts['seconds']:.2f} s{done}", "parameter", "value")
     for name in ("C", "gamma", *score):
         value = facts[name]
         shown = f"{value:.6g}" if np.ndim(value) == 0 else f"{len(value)} numbers (use --json to see them)"
@@ -127,8 +139,9 @@ def tune(
     say(as_json, facts, table)
     if not as_json and np.ndim(facts["gamma"]) == 0:
         numbers = ["--C", repr(float(facts["C"])), "--gamma", repr(float(facts["gamma"]))]
-        words = [str(data), "--target", target, "--machine", machine, "--scaling", "column", *numbers, *choice.words()]
-        words += [*(["--groups", groups] if groups else []), *(["--seed", str(seed)] if seed else [])]
+        words = [str(data), *option("--target", target), "--machine", machine, "--scaling", "column", *numbers]
+        words += [*choice.words(), *(option("--groups", groups) if groups else [])]
+        words += [*(["--folds", str(folds)] if folds != 5 else []), *(["--seed", str(seed)] if seed else [])]
         out.print(escape(f"Use them: polymargin fit {shlex.join(words)}"), soft_wrap=True)
 
 

@@ -19,6 +19,7 @@ from .terminal import (  # fmt: skip
     Columns,
     Data,
     Drop,
+    Folds,
     Groups,
     Jobs,
     Json,
@@ -67,6 +68,7 @@ def fit(
     drop: Drop = None,
     only: Only = None,
     kinds: As = None,
+    folds: Folds = 5,
     groups: Groups = None,
     balanced: Annotated[bool, typer.Option(help="give all classes the same total weight")] = False,
     weights: Annotated[
@@ -90,7 +92,7 @@ def fit(
         raise Refusal("expected --weights or --balanced, got both; choose one")
     auto = AutoSVC(
         machine, kernel=kernel, C="auto" if C is None else C, gamma="auto" if gamma is None else gamma,
-        scaling=scaling, columns=choice.wishes(), time_limit=time_limit, n_jobs=n_jobs, random_state=seed,
+        scaling=scaling, cv=folds, columns=choice.wishes(), time_limit=time_limit, n_jobs=n_jobs, random_state=seed,
         class_weight="balanced" if balanced else weights_of(weights, y),
     )  # fmt: skip
     try:

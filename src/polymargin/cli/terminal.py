@@ -75,7 +75,12 @@ class Columns:
     def words(self) -> list[str]:
         """The options again."""
         found = [("--drop", n) for n in self.drop] + [("--only", n) for n in self.only]
-        return [w for pair in [*found, *(("--as", f"{n}={k}") for n, k in self.kinds.items())] for w in pair]
+        return [w for pair in [*found, *(("--as", f"{n}={k}") for n, k in self.kinds.items())] for w in option(*pair)]
+
+
+def option(name: str, value: str) -> list[str]:
+    """An option in the words of a command line; a value that looks like an option itself is bound to its name."""
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
 class Refusal(Exception):
@@ -117,7 +122,7 @@ def _plain(value: Any) -> Any:
 def table_of(title: str, *columns: str) -> Table:
     table = Table(title=escape(title))
     for k, column in enumerate(columns):
-        words = k == 0 or column in ("used as", "remark")
+        words = k == 0 or column in ("used as", "remark", "matters most for")
         table.add_column(column, justify="left" if words else "right", overflow="fold", no_wrap=k == 0)
     return table
 
@@ -158,6 +163,13 @@ def labeled(path: Path, target: str | None, text: Collection[str] = ()) -> tuple
         raise Refusal(
             f"{source(path)}: expected at least 2 classes in the target, got only {str(classes[0])!r}; is "
             f"--target the column of the labels?"
+        )
+    broken = [c for c in classes.tolist() if isinstance(c, float) and c % 1 > 0]
+    if broken:
+        raise Refusal(
+            f"{source(path)}: expected classes in the target, got {len(classes)} different numbers, some with decimals "
+            f"({broken[0]:g}); group them into classes first, write them as words if each is a class of its own, or "
+            f"name another column (--target)"
         )
     if len(classes) > 0.5 * len(rows.y) and len(rows.y) > 20:
         raise Refusal(

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _core, kernels
 from ..files.records import NAMES, stored
-from ..fitting.callbacks import CallbackSupportMixin, with_callbacks
+from ..fitting.callbacks import CALLER, CallbackSupportMixin, with_callbacks
 from ..fitting.checks import canonical, check_rows, check_sample_weight
 from ..fitting.estimator import Estimator
 from ..fitting.examples import Examples
 from ..fitting.frame import WHAT_TO_DO, Frame
 from ..fitting.parameters import KERNEL, NONE, POSITIVE, RUN, Function, Infinity, Name, Number, check_parameters
 from ..fitting.resources import budget, threads
-from ..fitting.scales import column_moments
+from ..fitting.scales import column_moments, warn_if_badly_scaled
 from ..fitting.state import whole
 from ..training.certificates import core_error
 from .options import core_limits
@@ -177,8 +177,11 @@ class EnclosingBall(CallbackSupportMixin, OutlierMixin, Estimator):
         sample_weight = check_sample_weight(sample_weight, X.shape[0])
         rows = np.flatnonzero(sample_weight)
         self.gamma_ = None
-        if kernels.kind(self.kernel) in kernels.HAS_GAMMA:
-            self.gamma_ = kernels.resolve_gamma(self.kernel, self.gamma, *column_moments(X, sample_weight), X.shape[1])
+        if kernels.kind(self.kernel) not in ("precomputed", "callable"):
+            mean, variance = column_moments(X, sample_weight)
+            gamma = self.gamma_ = kernels.resolve_gamma(self.kernel, self.gamma, mean, variance, X.shape[1])
+            name, gammas = type(self).__name__, gamma if np.ndim(gamma) else None
+            warn_if_badly_scaled(X, variance, gammas, name, stacklevel=CALLER + 1)
         near = self._moved(X, rows)
         form = self._form(near, rows)
         kernels.check_values(near, rows, form.record(near, near))

@@ -228,7 +228,8 @@ def _split(path: Path, frame: Any, target: str | None, lines: Any) -> LabeledRow
     if len(missing):
         raise ReadError(
             f"{path}, {_where(missing[0], lines)}: expected a label in column {target!r}, got an empty cell "
-            f"({counted(len(missing), 'such row')}); fill it in, or remove the row"
+            f"or a word for one, such as NA or None ({counted(len(missing), 'such row')}); fill it in, remove the row, "
+            f"or write another word if it is a class"
         )
     if len(frame.columns) == 1:
         raise ReadError(f"{path}: expected columns beside the target {target!r}, got none")

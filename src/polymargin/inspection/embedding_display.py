@@ -30,7 +30,8 @@ class EmbeddingDisplay:
     Parameters
     ----------
     panels : list of dict
-        One per picture: `z` of shape (n, 2 or 3), `y` of shape (n,), `title`.
+        One per picture: `z` of shape (n, 2 or 3), `y` of shape (n,), `title`. Pictures with the same `space`, a name,
+        have the same limits.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of colors.
 
@@ -108,9 +109,10 @@ class EmbeddingDisplay:
         panels = []
         if before:
             panels.append(dict(z=principal(X, dimensions), y=y, title="principal components"))
-        panels.append(dict(z=estimator.transform(X), y=y, title="embedding: training rows"))
+        panels.append(dict(z=estimator.transform(X), y=y, title="embedding: training rows", space="embedding"))
         if X_test is not None:
-            panels.append(dict(z=estimator.transform(X_test), y=np.asarray(y_test), title="embedding: held-out rows"))
+            z_test, title = estimator.transform(X_test), "embedding: held-out rows"
+            panels.append(dict(z=z_test, y=np.asarray(y_test), title=title, space="embedding"))
         return cls(panels, np.unique(y)).plot(dimensions=dimensions, ax=ax, **plot)
 
     @classmethod
@@ -166,7 +168,7 @@ class EmbeddingDisplay:
             accuracies[name] = float(np.mean(own == label)), float(nearest.score(z_test, y_test))
             for part, points, of, at in (("training", z, label, 0), ("held-out", z_test, y_test, 1)):
                 title = f"{name} labels, {part} rows\nnearest row's label right: {accuracies[name][at]:.0%}"
-                panels.append(dict(z=points, y=of, title=title))
+                panels.append(dict(z=points, y=of, title=title, space=name))
         display = cls(panels, np.unique(y))
         display.accuracies_ = accuracies
         return display.plot(dimensions=dimensions, ax=ax, **plot)
@@ -217,9 +219,19 @@ class EmbeddingDisplay:
             axes.set_yticks([])
             if dimensions == 3:
                 axes.set_zticks([])
+        self._share_limits("xyz"[:dimensions])
         if names and len(self.classes) <= FEW_NAMES:
             self._name_classes(drawn, [str(name) for name in shown], dimensions, grows=ax is None)
         return self
+
+    def _share_limits(self, sides: str) -> None:
+        """Panels of one space show the same part of it, so that places in them can be compared."""
+        for space in {panel["space"] for panel in self.panels if "space" in panel}:
+            shown = [ax for ax, panel in zip(self.axes_, self.panels, strict=True) if panel.get("space") == space]
+            for side in sides:
+                limits = np.array([getattr(ax, f"get_{side}lim")() for ax in shown])
+                for ax in shown:
+                    getattr(ax, f"set_{side}lim")(limits[:, 0].min(), limits[:, 1].max())
 
     def _scatter(self, axes: Any, z: np.ndarray, y: np.ndarray, names: Any, size: float | None) -> list[Any]:
         """The marks, a color and a shape per class."""

@@ -132,7 +132,11 @@ def score_facts(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> di
     return {
         "accuracy": float((y == predicted).mean()),
         "interval": wilson(float((y == predicted).sum()), len(y)),
-        "baseline": {"class": str(classes[n.argmax()]), "accuracy": float(n.max() / len(y))},
+        "baseline": {
+            "class": str(classes[n.argmax()]),
+            "accuracy": float(n.max() / len(y)),
+            "ties": int((n == n.max()).sum()) > 1,
+        },  # fmt: skip
         "macro F1": float(f[n > 0].mean()),
         "confusion": M.tolist(),
         "confusions": [
@@ -284,7 +288,7 @@ def run_facts(model: Any) -> dict[str, str]:
         facts["steps of the solver"] = f"{machine.n_iter_:,}"
     support = getattr(machine, "support_", None)
     if support is not None:
-        facts["support vectors"] = f"{len(support)} of the {machine.shape_fit_[0]} training rows"
+        facts["support vectors"] = f"{len(support):,} of the {machine.shape_fit_[0]:,} training rows"
     facts["seconds to tune and train"] = f"{model.fit_seconds_:.2f}"
     if getattr(model, "peak_memory_", 0):
         facts["memory to tune and train"] = f"{model.peak_memory_ / 1e6:.0f} MB at most, the whole process"

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import kernels
 from ..files.records import NAMES, stored
-from ..fitting.callbacks import CallbackSupportMixin, with_callbacks
+from ..fitting.callbacks import CALLER, CallbackSupportMixin, with_callbacks
 from ..fitting.checks import check_rows, check_sample_weight
 from ..fitting.estimator import Estimator
 from ..fitting.examples import TrainingSet, training_set
@@ -22,6 +22,7 @@ from ..fitting.hints import NoProbabilities
 from ..fitting.limits import Limits
 from ..fitting.parameters import NONE, POSITIVE, RUN, Array, Name, check_parameters
 from ..fitting.resources import budget, threads
+from ..fitting.scales import column_moments, warn_if_badly_scaled
 from ..fitting.state import whole
 from ..training.decisions import Decision, winners
 from . import joint_maps
@@ -221,6 +222,8 @@ class StructuredSVC(NoProbabilities, CallbackSupportMixin, ClassifierMixin, Esti
 
     def _fit_classes(self, given: TrainingSet, limits: Limits) -> Answer:
         X, rows, classes = given.X, given.rows, given.classes
+        variance = column_moments(X, given.sample_weight)[1]
+        warn_if_badly_scaled(X, variance, None, type(self).__name__, stacklevel=CALLER + 2)
         losses = ClassLosses(self._loss(len(classes)), self.rescaling, self.intercept != "none")
         w, B = self._last(len(classes), X.shape[1], X.shape[0]) if self.warm_start else (None, None)
         self._B = None
