@@ -11,6 +11,7 @@ nothing; campaigns/equivalent.py has those that were looked at); the others are 
 import argparse
 import ast
 import copy
+import functools
 import importlib
 import json
 import os
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -117,20 +118,25 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
                     stack.append(node)
 
 
-def mutants(path: Path) -> list[tuple[int, str, str]]:
-    """(line, what it was and is, the whole file) for every mutant of a file."""
+def mutants(path: Path) -> list[tuple[int, str, Callable[[], str]]]:
+    """(line, what it was and is, what writes the whole file) for every mutant of a file."""
     text, found = path.read_text(), []
     tree, lines = ast.parse(text), text.splitlines()
     for parent, field, at, node in places(tree):
         for other in broken(node):
-            changed = ast.copy_location(copy.copy(other), node)
-            put(parent, field, at, changed)
-            ast.fix_missing_locations(tree)
+            changed = ast.fix_missing_locations(ast.copy_location(copy.copy(other), node))
             was, now = (ast.unparse(one).splitlines()[0][:60] for one in (node, changed))
             told = f"{lines[node.lineno - 1].strip()[:100]}:  {was}  ->  {now}"
-            found.append((node.lineno, told, ast.unparse(tree)))
-            put(parent, field, at, node)
+            found.append((node.lineno, told, functools.partial(written, tree, (parent, field, at), node, changed)))
     return found
+
+
+def written(tree: ast.AST, place: tuple[ast.AST, str, int | None], node: ast.AST, changed: ast.AST) -> str:
+    """The program with another node at a place; the tree is left as it was."""
+    put(*place, changed)
+    text = ast.unparse(tree)
+    put(*place, node)
+    return text
 
 
 def put(parent: ast.AST, field: str, at: int | None, node: ast.AST) -> None:
@@ -275,7 +281,7 @@ def main() -> int:
             for module in Path(place).glob("_core*"):
                 shutil.copy(module, folder / "polymargin")
         seen: dict[tuple[str, ...], dict] = {}
-        for path, line, told, text in (every[k] for k in rng.permutation(len(every))):
+        for path, line, told, write in (every[k] for k in rng.permutation(len(every))):
             if tally.full():
                 break
             name, tests = str(path.relative_to(PACKAGE)), tuple(paths[path])
@@ -287,7 +293,7 @@ def main() -> int:
             runs = seen[tests].get(name, {})
             near = dict.fromkeys(test for at in statement(path, line) for test in runs.get(str(at), ()))
             target = folder / "polymargin" / name
-            target.write_text(text)
+            target.write_text(write())
             unseen = not near or not noticed(folder, list(near))
             tally.add(name, line, told, ("survived" if near else "no test runs") if unseen else None)
             shutil.copy(path, target)

@@ -84,7 +84,7 @@ def test_mutants_are_programs_that_differ(tmp_path):
     path = tmp_path / "some.py"
     path.write_text(PROGRAM)
     found = mutants.mutants(path)
-    texts = [text for _, _, text in found]
+    texts = [write() for _, _, write in found]
     assert len(texts) == len(set(texts)) >= 11 and ast.unparse(ast.parse(path.read_text())) not in texts
     for text in texts:
         compile(text, "mutant", "exec")
