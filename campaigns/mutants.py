@@ -40,7 +40,7 @@ NEAREST = {
     "kernels.py": "core/test_float32_errors.py core/test_kernel_core.py fitting/test_bad_input.py "
     "fitting/test_indefinite.py test_oracles.py",
     "joint.py": "training/test_joint.py training/test_scatter.py fitting/test_bad_input.py",
-    "training/certificates.py": "training/test_certificates.py training/test_joint.py",
+    "training/certificates.py": "core/test_float32_errors.py training/test_certificates.py training/test_joint.py",
     "training/equal_rows.py": "training/test_equal_rows.py",
     "training/few_points.py": "training/test_equal_rows.py",
     "training/interior.py": "training/test_equal_rows.py",
@@ -51,7 +51,6 @@ NEAREST = {
     "training/": "training/test_certificates.py training/test_joint.py training/test_linear.py "
     "training/test_scatter.py training/test_machines.py training/test_scatter_symmetry.py training/test_two_classes.py "
     "training/test_quick_labels.py training/test_kesler_solvers.py",
-    "reductions/output_codes.py": "reductions/test_output_codes.py reductions/test_biases.py",
     "reductions/": "reductions/test_output_codes.py reductions/test_biases.py reductions/test_reductions.py "
     "reductions/test_column_values.py reductions/test_reductions_running.py",
     "core_vectors/distributed.py": "core_vectors/test_distributed.py",
@@ -200,6 +199,18 @@ class Lines:
         path.write_text(json.dumps(ordered))
 
 
+def sources(path: Path) -> list[Path]:
+    """A file, or those of a folder that have code to break."""
+    within = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    return [path for path in within if path.name not in ("__init__.py", "record.py")]
+
+
+def nearest(path: Path) -> tuple[str, ...]:
+    """The tests that are nearest to a file of the package."""
+    name = str(path.relative_to(PACKAGE))
+    return tuple(f"tests/{test}" for test in next(NEAREST[start] for start in NEAREST if name.startswith(start)).split())
+
+
 def noticed(folder: Path, tests: list[str], lines: Path | None = None) -> bool:
     """Whether the tests fail on the package in a folder: in a fork, which has the other packages loaded already.
 
@@ -264,13 +275,7 @@ def main() -> int:
     sys.dont_write_bytecode = True
     for name in LOADED:
         importlib.import_module(name)
-    paths = {}
-    for name in given.files:
-        nearest = next((tests for start, tests in NEAREST.items() if name.startswith(start)), NEAREST["training/"])
-        within = sorted((PACKAGE / name).glob("*.py")) if (PACKAGE / name).is_dir() else [PACKAGE / name]
-        for path in within:
-            if path.name not in ("__init__.py", "record.py"):
-                paths.setdefault(path, [f"tests/{test}" for test in nearest.split()])
+    paths = {path: nearest(path) for name in given.files for path in sources(PACKAGE / name)}
     every = [(path, *mutant) for path in paths for mutant in mutants(path)]
     rng, tally = np.random.default_rng(given.seed), Tally("mutants", given)
     with tempfile.TemporaryDirectory() as scratch:
@@ -284,7 +289,7 @@ def main() -> int:
         for path, line, told, write in (every[k] for k in rng.permutation(len(every))):
             if tally.full():
                 break
-            name, tests = str(path.relative_to(PACKAGE)), tuple(paths[path])
+            name, tests = str(path.relative_to(PACKAGE)), paths[path]
             if tests not in seen:
                 if noticed(folder, list(tests), lines := folder / "lines.json"):
                     print("these tests fail without a mutant:", *tests)

@@ -101,6 +101,17 @@ def test_a_mutant_is_shown_to_the_tests_that_run_its_statement(tmp_path):
         assert list(mutants.statement(path, at)) == [at]
 
 
+def test_mutants_are_shown_to_tests_of_their_subject():
+    """Whether files are named one by one or by folder; every file that is tried by default has tests."""
+    for name in mutants.NEAREST:
+        for path in mutants.sources(mutants.PACKAGE / name):
+            near = mutants.nearest(path)
+            assert all((mutants.HOME / test).exists() for test in near)
+    for folder, test in (("core_vectors", "core_vectors/"), ("training", "training/"), ("fitting", "fitting/")):
+        for path in mutants.sources(mutants.PACKAGE / folder):
+            assert any(test in near for near in mutants.nearest(path))
+
+
 def test_equivalent_mutants_exist():
     """One that is listed as equivalent and no longer there is one that nobody has looked at."""
     for name, told in EQUIVALENT:
