@@ -208,7 +208,8 @@ def sources(path: Path) -> list[Path]:
 def nearest(path: Path) -> tuple[str, ...]:
     """The tests that are nearest to a file of the package."""
     name = str(path.relative_to(PACKAGE))
-    return tuple(f"tests/{test}" for test in next(NEAREST[start] for start in NEAREST if name.startswith(start)).split())
+    tests = next(tests for start, tests in NEAREST.items() if name.startswith(start))
+    return tuple(f"tests/{test}" for test in tests.split())
 
 
 def noticed(folder: Path, tests: list[str], lines: Path | None = None) -> bool:
