@@ -7,6 +7,7 @@ import functools
 import gzip
 import io
 import json
+import marshal
 import struct
 import warnings
 import zipfile
@@ -70,7 +71,7 @@ def any_value(rng, depth=0):
             {"dict": inner},
             {"float": pick(rng, ["inf", "-inf", "nan", "1"])},
             {"labels": [pick(rng, ["object", "<U1", "<U9999", "<U999999999"]), inner]},
-            {"labels": ["<U9999", ["a"] * 3000 + ["b"]]},
+            {"labels": ["<U999999", ["a"] * 40 + ["b"]]},
             {"scalar": [pick(rng, ["float64", "int8", "bool", "uint64", "float16"]), inner[0] if inner else 2.5]},
             {"array": int(rng.integers(-1, 12))},
             {"csr": [*inner, [3, 3], "array"]},
@@ -183,7 +184,7 @@ def strangely_packed(rng, members: dict[str, bytes]) -> bytes:
                 names.remove(pick(rng, names))
             how = [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
             for name in names:
-                kind = pick(rng, how) if way == 4 else zipfile.ZIP_STORED
+                kind = pick(rng, how) if way == 4 and rng.random() < 0.5 else zipfile.ZIP_STORED
                 archive.writestr(zipfile.ZipInfo(name), members[name], compress_type=kind)
             info = pick(rng, archive.infolist()) if names else None
             if way == 5 and info:
@@ -203,13 +204,19 @@ def members_of(data: bytes) -> tuple[tuple[str, bytes], ...]:
         return tuple((name, archive.read(name)) for name in archive.namelist())
 
 
+@functools.lru_cache(maxsize=64)
+def description(data: bytes) -> bytes:
+    """JSON in a form that is read twice as fast."""
+    return marshal.dumps(json.loads(data))
+
+
 def changed_model(rng, data: bytes) -> bytes:
     way = rng.integers(10)
     if way < 2:
         return changed_bytes(rng, data)
     members = dict(members_of(data))
     if way < 7:
-        document = json.loads(members["model.json"])
+        document = marshal.loads(description(members["model.json"]))
         changed_values(rng, document)
         members["model.json"] = json.dumps(document).encode()
     elif way < 9 and len(members) > 1:
@@ -257,7 +264,7 @@ def changed_table(rng, name: str, data: bytes) -> bytes:
         return changed_bytes(rng, data)
     for ending, unpack, pack in ((".gz", gzip.decompress, gzip.compress), (".bz2", bz2.decompress, bz2.compress)):
         if name.endswith(ending):
-            if rng.random() < 0.01:  # unfolds to thousands of times its size
+            if rng.random() < 0.001:  # unfolds to thousands of times its size
                 return bomb(pick(rng, [b"1,2\n", b"0", b"1 1:1\n"]), pack)
-            return pack(changed_text(rng, unpack(data)))
+            return pack(changed_text(rng, unpack(data)), 1)  # with less effort, ten times as fast
     return changed_text(rng, data)

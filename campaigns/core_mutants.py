@@ -1,13 +1,12 @@
 """Mutation testing of the compiled core: one line of it is broken at a time, and the nearest tests must notice.
 
-    python -m campaigns.core_mutants 10 [--seed 1] [--files dual/levels.hpp margins]
+    python -m campaigns.core_mutants 10 [--seed 1] [--files dual/levels.hpp margins] [--seconds 600] [--count]
 
 Comparisons, signs, numbers and conditions are changed and statements deleted, in a copy of the sources that is built
 for each, which takes seconds. What does not compile is not counted. A mutant that no test notices has survived: it is
 printed with its line. Some only change the speed.
 """
 
-import argparse
 import importlib
 import os
 import re
@@ -19,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .equivalent import EQUIVALENT
-from .mutants import HOME, LOADED, noticed
+from .mutants import HOME, LOADED, Tally, arguments, noticed
 
 # Files of the core, and the tests that are nearest to them, quickest first.
 NEAREST = {
@@ -30,6 +28,8 @@ NEAREST = {
     "dual/landmark_model": "core/test_newton.py core/test_engine.py",
     "dual/": "core/test_faces.py core/test_engine.py core/test_shared_rows.py training/test_certificates.py "
     "training/test_scatter.py",
+    "codes/": "reductions/test_output_codes.py reductions/test_column_values.py reductions/test_biases.py "
+    "core/test_shared_rows.py reductions/test_reductions.py",
     "margins/kesler": "training/test_kesler_solvers.py",
     "margins/linear": "training/test_linear.py structured/test_structured.py",
     "margins/": "core/test_faces.py core/test_engine.py training/test_certificates.py training/test_machines.py",
@@ -80,20 +80,15 @@ def built(folder: Path) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("number", type=int, help="of mutants")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--files", nargs="+", default=["dual", "margins"], help="files or folders of the core")
-    given = parser.parse_args()
+    given = arguments(["dual", "margins", "codes"])
     os.chdir(HOME)
     for name in LOADED:
         importlib.import_module(name)
     core, every = HOME / "core", []
     for name in given.files:
         for path in sorted((core / name).glob("*.?pp")) if (core / name).is_dir() else [core / name]:
-            every += [(path.relative_to(core), *mutant) for mutant in mutants(path.read_text())]
-    chosen = (every[k] for k in np.random.default_rng(given.seed).permutation(len(every)))
-    tried = survivors = 0
+            every += [(str(path.relative_to(core)), *mutant) for mutant in mutants(path.read_text())]
+    chosen, tally = np.random.default_rng(given.seed).permutation(len(every)), Tally("core mutants", given)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for part in ("core", "src"):
@@ -101,19 +96,16 @@ def main() -> int:
         for part in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(HOME / part, folder / part)
         installed(folder)
-        for name, line, told, text in chosen:
-            if tried == given.number:
+        for name, line, told, text in (every[k] for k in chosen):
+            if tally.full():
                 break
             (folder / "core" / name).write_text(text)
-            nearest = next(tests for start, tests in NEAREST.items() if str(name).startswith(start))
+            nearest = next(tests for start, tests in NEAREST.items() if name.startswith(start))
             if built(folder):
-                tried += 1
-                if not noticed(folder / "site", [f"tests/{test}" for test in nearest.split()]):
-                    reason = EQUIVALENT.get((str(name), told))
-                    survivors += reason is None
-                    print(f"{f'equivalent ({reason})' if reason else 'survived'}: {name}:{line}: {told}", flush=True)
+                unseen = not noticed(folder / "site", [f"tests/{test}" for test in nearest.split()])
+                tally.add(name, line, told, "survived" if unseen else None)
             shutil.copy(core / name, folder / "core" / name)
-    print(f"{tried} mutants of {len(every):,}, {survivors} survived")
+    tally.close(len(every))
     return 0
 
 

@@ -205,10 +205,10 @@ def main() -> int:
         c = campaigns[-1]
         print(f"{c.name}: {c.stopped} of {c.fits} stopped, {1000 * c.longest:.0f} ms at most, {len(c.found)} findings "
               f"(a fit takes {c.seconds:.2f} s)", flush=True)  # fmt: skip
+        stopped, found = sum(c.stopped for c in campaigns), sum(len(c.found) for c in campaigns)
         if given.count:
-            counts.add("interrupts", c.name, c.stopped, len(c.found), given.seed)
-    fits, stopped = sum(c.fits for c in campaigns), sum(c.stopped for c in campaigns)
-    found, worst = sum(len(c.found) for c in campaigns), max(campaigns, key=lambda c: c.longest)
+            counts.add("interrupts", f"fits of {len(chosen)} kinds", stopped, found, given.seed)
+    fits, worst = sum(c.fits for c in campaigns), max(campaigns, key=lambda c: c.longest)
     print(f"{fits:,} fits, {stopped:,} of them stopped, within {1000 * worst.longest:.0f} ms of work ({worst.name}), "
           f"{found} findings")  # fmt: skip
     return 1 if found else 0

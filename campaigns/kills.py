@@ -1,6 +1,6 @@
 """Commands that are killed: what was at the names they write to is still there, or the new file is, whole.
 
-    python -m campaigns.kills 200 [--seed 1]
+    python -m campaigns.kills 200 [--seed 1] [--count]
 
 A command is sent SIGTERM, SIGKILL or SIGINT, one half of the time at any moment, the other half some milliseconds after
 it has opened a file for writing. Before that the names that it writes to hold another file, or none.
@@ -21,6 +21,8 @@ from typing import BinaryIO
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
+
+from . import counts
 
 COMMANDS = {
     "fit": ("fit rows.csv --C 1 --gamma 0.1 --out out.pm", ["out.pm"]),
@@ -145,6 +147,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("number", type=int, help="of commands")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", action="store_true", help="add the numbers to campaigns/counts.json")
     given = parser.parse_args()
     for module in LOADED:
         importlib.import_module(module)
@@ -163,6 +166,8 @@ def main() -> int:
             for said in broke:
                 print(said, flush=True)
     print(f"{given.number} commands, {stopped} of them stopped in the middle, {len(found)} broken files")
+    if given.count:
+        counts.add("kills", "commands", given.number, len(found), given.seed)
     return 1 if found else 0
 
 

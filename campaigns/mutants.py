@@ -1,6 +1,6 @@
 """Mutation testing: one line of the training code is broken at a time, and the nearest tests must notice.
 
-    python -m campaigns.mutants 60 [--seed 1] [--files training/dual.py joint.py]
+    python -m campaigns.mutants 60 [--seed 1] [--files training/dual.py joint.py] [--seconds 600] [--count]
 
 Operators, comparisons, constants and conditions are changed and statements deleted, in a copy of the package. A first
 run without a mutant sees which tests run which lines; of a mutant only those tests are run, the quickest first. What
@@ -11,6 +11,7 @@ nothing; campaigns/equivalent.py has those that were looked at); the others are 
 import argparse
 import ast
 import copy
+import functools
 import importlib
 import json
 import os
@@ -20,25 +21,26 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from . import counts
 from .equivalent import EQUIVALENT
 
 HOME = Path(__file__).parents[1]
 PACKAGE = HOME / "src" / "polymargin"
-SECONDS = 300  # for the tests of one mutant: who runs on has been noticed
+SECONDS = 120  # of processor time for the tests of one mutant: who runs on has been noticed
 # Files of the package, and the tests that are nearest to them, quickest first.
 NEAREST = {
     "machines.py": "training/test_machines.py test_oracles.py",
     "kernels.py": "core/test_float32_errors.py core/test_kernel_core.py fitting/test_bad_input.py "
     "fitting/test_indefinite.py test_oracles.py",
     "joint.py": "training/test_joint.py training/test_scatter.py fitting/test_bad_input.py",
-    "training/certificates.py": "training/test_certificates.py training/test_joint.py",
+    "training/certificates.py": "core/test_float32_errors.py training/test_certificates.py training/test_joint.py",
     "training/equal_rows.py": "training/test_equal_rows.py",
     "training/few_points.py": "training/test_equal_rows.py",
     "training/interior.py": "training/test_equal_rows.py",
@@ -47,11 +49,13 @@ NEAREST = {
     "training/linear.py": "training/test_linear.py",
     "training/runs.py": "core/test_float32_errors.py training/test_certificates.py training/test_joint.py",
     "training/": "training/test_certificates.py training/test_joint.py training/test_linear.py "
-    "training/test_scatter.py training/test_machines.py training/test_scatter_symmetry.py",
-    "reductions/output_codes.py": "reductions/test_output_codes.py reductions/test_biases.py",
-    "reductions/": "reductions/test_output_codes.py reductions/test_biases.py reductions/test_reductions.py",
+    "training/test_scatter.py training/test_machines.py training/test_scatter_symmetry.py training/test_two_classes.py "
+    "training/test_quick_labels.py training/test_kesler_solvers.py",
+    "reductions/": "reductions/test_output_codes.py reductions/test_biases.py reductions/test_reductions.py "
+    "reductions/test_column_values.py reductions/test_reductions_running.py",
+    "core_vectors/distributed.py": "core_vectors/test_distributed.py",
     "core_vectors/": "core_vectors/test_enclosing_ball.py core_vectors/test_core_vector.py "
-    "core_vectors/test_core_streams.py",
+    "core_vectors/test_core_streams.py core_vectors/test_forecast.py",
     "landmarks/": "landmarks/test_landmarks.py landmarks/test_landmark_sources.py",
     "structured/": "structured/test_structured.py",
     "smoothing/": "smoothing/test_grnn.py smoothing/test_kernel_density.py",
@@ -113,20 +117,25 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
                     stack.append(node)
 
 
-def mutants(path: Path) -> list[tuple[int, str, str]]:
-    """(line, what it was and is, the whole file) for every mutant of a file."""
+def mutants(path: Path) -> list[tuple[int, str, Callable[[], str]]]:
+    """(line, what it was and is, what writes the whole file) for every mutant of a file."""
     text, found = path.read_text(), []
     tree, lines = ast.parse(text), text.splitlines()
     for parent, field, at, node in places(tree):
         for other in broken(node):
-            changed = ast.copy_location(copy.copy(other), node)
-            put(parent, field, at, changed)
-            ast.fix_missing_locations(tree)
+            changed = ast.fix_missing_locations(ast.copy_location(copy.copy(other), node))
             was, now = (ast.unparse(one).splitlines()[0][:60] for one in (node, changed))
             told = f"{lines[node.lineno - 1].strip()[:100]}:  {was}  ->  {now}"
-            found.append((node.lineno, told, ast.unparse(tree)))
-            put(parent, field, at, node)
+            found.append((node.lineno, told, functools.partial(written, tree, (parent, field, at), node, changed)))
     return found
+
+
+def written(tree: ast.AST, place: tuple[ast.AST, str, int | None], node: ast.AST, changed: ast.AST) -> str:
+    """The program with another node at a place; the tree is left as it was."""
+    put(*place, changed)
+    text = ast.unparse(tree)
+    put(*place, node)
+    return text
 
 
 def put(parent: ast.AST, field: str, at: int | None, node: ast.AST) -> None:
@@ -190,6 +199,19 @@ class Lines:
         path.write_text(json.dumps(ordered))
 
 
+def sources(path: Path) -> list[Path]:
+    """A file, or those of a folder that have code to break."""
+    within = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    return [path for path in within if path.name not in ("__init__.py", "record.py")]
+
+
+def nearest(path: Path) -> tuple[str, ...]:
+    """The tests that are nearest to a file of the package."""
+    name = str(path.relative_to(PACKAGE))
+    tests = next(tests for start, tests in NEAREST.items() if name.startswith(start))
+    return tuple(f"tests/{test}" for test in tests.split())
+
+
 def noticed(folder: Path, tests: list[str], lines: Path | None = None) -> bool:
     """Whether the tests fail on the package in a folder: in a fork, which has the other packages loaded already.
 
@@ -203,8 +225,9 @@ def noticed(folder: Path, tests: list[str], lines: Path | None = None) -> bool:
         sys.path.insert(0, str(folder))
         os.environ["PYTHONPATH"] = str(folder)  # of programs that the tests start
         plugin = Lines(folder / "polymargin")
-        if not lines:
-            signal.alarm(SECONDS)  # nobody handles it: the fork ends
+        if not lines:  # nobody handles the signals: the fork ends
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            signal.alarm(20 * SECONDS)
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
         code = int(pytest.main([*options, *tests], plugins=[plugin] if lines else []))
         if lines:
@@ -213,26 +236,49 @@ def noticed(folder: Path, tests: list[str], lines: Path | None = None) -> bool:
     return os.waitpid(child, 0)[1] != 0
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def arguments(files: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Break a line at a time: do the nearest tests notice?")
     parser.add_argument("number", type=int, help="of mutants")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--files", nargs="+", default=list(NEAREST), help="files or folders of the package")
-    given = parser.parse_args()
+    parser.add_argument("--files", nargs="+", default=files, help="files or folders")
+    parser.add_argument("--seconds", type=float, default=1e6, help="after which no other mutant is tried")
+    parser.add_argument("--count", action="store_true", help="add the numbers to campaigns/counts.json")
+    return parser.parse_args()
+
+
+class Tally:
+    """Mutants that were tried, by the first part of their files' names; how many of them survived is printed."""
+
+    def __init__(self, campaign: str, given: argparse.Namespace):
+        self.campaign, self.given, self.end = campaign, given, time.monotonic() + given.seconds
+        self.survived: dict[str, list[bool]] = defaultdict(list)
+
+    def full(self) -> bool:
+        return sum(map(len, self.survived.values())) >= self.given.number or time.monotonic() > self.end
+
+    def add(self, name: str, line: int, told: str, fate: str | None) -> None:
+        """One mutant, and what became of it if no test noticed."""
+        reason = EQUIVALENT.get((name, told))
+        self.survived[name.split("/")[0]].append(bool(fate and not reason))
+        if fate:
+            print(f"{f'equivalent ({reason})' if reason else fate}: {name}:{line}: {told}", flush=True)
+
+    def close(self, every: int) -> None:
+        tried, survivors = (sum(map(how, self.survived.values())) for how in (len, sum))
+        print(f"{tried} mutants of {every:,}, {survivors} survived")
+        for part, fates in self.survived.items() if self.given.count else ():
+            counts.add(self.campaign, part, len(fates), sum(fates), self.given.seed)
+
+
+def main() -> int:
+    given = arguments(list(NEAREST))
     os.chdir(HOME)
     sys.dont_write_bytecode = True
     for name in LOADED:
         importlib.import_module(name)
-    paths = {}
-    for name in given.files:
-        nearest = next((tests for start, tests in NEAREST.items() if name.startswith(start)), NEAREST["training/"])
-        tests = [f"tests/{test}" for test in nearest.split()]
-        within = sorted((PACKAGE / name).glob("*.py")) if (PACKAGE / name).is_dir() else [PACKAGE / name]
-        paths |= {path: tests for path in within if path.name not in ("__init__.py", "record.py")}
+    paths = {path: nearest(path) for name in given.files for path in sources(PACKAGE / name)}
     every = [(path, *mutant) for path in paths for mutant in mutants(path)]
-    rng = np.random.default_rng(given.seed)
-    chosen = [every[k] for k in rng.permutation(len(every))[: given.number]]
-    survivors = 0
+    rng, tally = np.random.default_rng(given.seed), Tally("mutants", given)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         shutil.copytree(PACKAGE, folder / "polymargin", ignore=shutil.ignore_patterns("__pycache__"))
@@ -240,25 +286,24 @@ def main() -> int:
         for place in find_spec("polymargin").submodule_search_locations:
             for module in Path(place).glob("_core*"):
                 shutil.copy(module, folder / "polymargin")
-        seen = {}
-        for number, tests in enumerate({tuple(paths[path]) for path, *_ in chosen}):
-            if noticed(folder, list(tests), lines := folder / f"{number}.json"):
-                print("these tests fail without a mutant:", *tests)
-                return 2
-            seen[tests] = json.loads(lines.read_text())
-        for path, line, told, text in chosen:
-            name = str(path.relative_to(PACKAGE))
-            lines = seen[tuple(paths[path])].get(name, {})
-            near = dict.fromkeys(test for at in statement(path, line) for test in lines.get(str(at), ()))
+        seen: dict[tuple[str, ...], dict] = {}
+        for path, line, told, write in (every[k] for k in rng.permutation(len(every))):
+            if tally.full():
+                break
+            name, tests = str(path.relative_to(PACKAGE)), paths[path]
+            if tests not in seen:
+                if noticed(folder, list(tests), lines := folder / "lines.json"):
+                    print("these tests fail without a mutant:", *tests)
+                    return 2
+                seen[tests] = json.loads(lines.read_text())
+            runs = seen[tests].get(name, {})
+            near = dict.fromkeys(test for at in statement(path, line) for test in runs.get(str(at), ()))
             target = folder / "polymargin" / name
-            target.write_text(text)
-            if not near or not noticed(folder, list(near)):
-                reason = EQUIVALENT.get((name, told))
-                survivors += reason is None
-                said = f"equivalent ({reason})" if reason else "survived" if near else "no test runs"
-                print(f"{said}: {name}:{line}: {told}", flush=True)
+            target.write_text(write())
+            unseen = not near or not noticed(folder, list(near))
+            tally.add(name, line, told, ("survived" if near else "no test runs") if unseen else None)
             shutil.copy(path, target)
-    print(f"{len(chosen)} mutants of {len(every):,}, {survivors} survived")
+    tally.close(len(every))
     return 0
 
 

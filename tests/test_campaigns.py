@@ -84,7 +84,7 @@ def test_mutants_are_programs_that_differ(tmp_path):
     path = tmp_path / "some.py"
     path.write_text(PROGRAM)
     found = mutants.mutants(path)
-    texts = [text for _, _, text in found]
+    texts = [write() for _, _, write in found]
     assert len(texts) == len(set(texts)) >= 11 and ast.unparse(ast.parse(path.read_text())) not in texts
     for text in texts:
         compile(text, "mutant", "exec")
@@ -99,6 +99,17 @@ def test_a_mutant_is_shown_to_the_tests_that_run_its_statement(tmp_path):
     for word in ("c = a", "if c", "c *=", "def f"):
         at = next(k for k, line in enumerate(lines, 1) if word in line)
         assert list(mutants.statement(path, at)) == [at]
+
+
+def test_mutants_are_shown_to_tests_of_their_subject():
+    """Whether files are named one by one or by folder; every file that is tried by default has tests."""
+    for name in mutants.NEAREST:
+        for path in mutants.sources(mutants.PACKAGE / name):
+            near = mutants.nearest(path)
+            assert all((mutants.HOME / test).exists() for test in near)
+    for folder, test in (("core_vectors", "core_vectors/"), ("training", "training/"), ("fitting", "fitting/")):
+        for path in mutants.sources(mutants.PACKAGE / folder):
+            assert any(test in near for near in mutants.nearest(path))
 
 
 def test_equivalent_mutants_exist():

@@ -204,11 +204,6 @@ def mean_square(model: Any, X: Any, weight: np.ndarray, beta: np.ndarray) -> np.
     return total / weight.sum()
 
 
-def score_gradients(model: Any, X: Any, beta: np.ndarray) -> np.ndarray:
-    """The gradients of f(x) = sum_z beta_z k(z, x) at the rows of X, shape (n_samples, n_features)."""
-    return np.concatenate([G for _, G in gradient_blocks(model, X, beta)])
-
-
 def gradient_blocks(model: Any, X: Any, beta: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of rows of X and their gradients; nothing of size n x n_SV or n_SV x n_features is made beyond a block."""
     beta = np.asarray(beta, dtype=np.float64)
