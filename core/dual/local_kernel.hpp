@@ -60,10 +60,10 @@ class LocalKernel {
     if (h == q) {
       K_.gram(span(data), Q, ld, team_);
     } else if (h > 0) {
-      if (block_.size() < static_cast<std::size_t>(h * h)) block_.resize(static_cast<std::size_t>(h * h));
-      K_.gram(span(data), block_.data(), h, team_);
+      T* block = block_.at_least(static_cast<std::size_t>(h * h));
+      K_.gram(span(data), block, h, team_);
       for (Index a = 0; a < h; ++a)
-        for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block_[a * h + b];
+        for (Index b = 0; b < h; ++b) Q[missing[a] * ld + missing[b]] = block[a * h + b];
     }
   }
 
@@ -73,7 +73,7 @@ class LocalKernel {
   Team& team_;
   std::vector<Index> loaded_;  // whose values the policy has
   std::vector<Index> spent_;   // values computed for a row in working sets, since the active set was chosen
-  std::vector<T> block_;
+  Room<T> block_;
   std::vector<const T*> fetched_;
 };
 
