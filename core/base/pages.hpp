@@ -46,4 +46,23 @@ Pages<T> pages(std::size_t n, [[maybe_unused]] bool huge = false) {
   return Pages<T>(static_cast<T*>(::operator new(bytes)), FreePages{});
 }
 
+// Room for values that are all written to. It stays for the next ones; where it must grow, what was there is lost.
+template <class T>
+class Room {
+ public:
+  T* at_least(std::size_t n) {
+    if (size_ < n) {
+      values_.reset();
+      values_ = pages<T>(n, true), size_ = n;
+    }
+    return values_.get();
+  }
+  T* data() const { return values_.get(); }
+  T& operator[](std::size_t i) const { return values_[i]; }
+
+ private:
+  Pages<T> values_;
+  std::size_t size_ = 0;
+};
+
 }  // namespace polymargin

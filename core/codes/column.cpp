@@ -41,23 +41,13 @@ void Column<T>::begin(const CodeProblem& p, const SharedValues<T>& shared, Index
   has_found_ = true;
 }
 
-template <class T>
-T* Column<T>::room(std::size_t values) {
-  if (held_room_ < values) {
-    held_.reset();
-    held_ = pages<T>(values, true);
-    held_room_ = values;
-  }
-  return held_.get();
-}
-
 // The block between two classes is this column's alone.
 template <class T>
 void Column<T>::hold_pair(Index column) {
   const ColumnEntries entries = p_->column(column);
   const Index a = CodeProblem::class_of(entries[0]), c = CodeProblem::class_of(entries[1]);
   const Index na = p_->size(entries[0]), nc = p_->size(entries[1]);
-  T *across = room(static_cast<std::size_t>(2 * na * nc)), *back = across + na * nc;
+  T *across = held_.at_least(static_cast<std::size_t>(2 * na * nc)), *back = across + na * nc;
   const Span<const Index> ra = shared_->rows.sub(p_->segments[a], p_->segments[a + 1]);
   const Span<const Index> rc = shared_->rows.sub(p_->segments[c], p_->segments[c + 1]);
   for (Index r = 0; r < na; r += kStrip) {
@@ -72,7 +62,7 @@ void Column<T>::hold_pair(Index column) {
 template <class T>
 void Column<T>::hold_own() {
   const Index m = rows_.size();
-  T* square = room(static_cast<std::size_t>(m * m));
+  T* square = held_.at_least(static_cast<std::size_t>(m * m));
   std::vector<Index> data;
   for (Index i : rows_.row) data.push_back(shared_->rows[i]);
   const Span<const Index> all = span(data);
@@ -89,7 +79,7 @@ void Column<T>::hold_own() {
 template <class T>
 void Column<T>::hold_needed() {
   const Index m = rows_.size();
-  T* next = room(static_cast<std::size_t>(m * m));  // of which only what is written to takes memory
+  T* next = held_.at_least(static_cast<std::size_t>(m * m));  // of which only what is written to takes memory
   std::vector<Index> data;
   for (Index i : rows_.row) data.push_back(shared_->rows[i]);
   columns_ = shared_->K->columns(std::move(data), std::numeric_limits<double>::infinity());
@@ -108,7 +98,7 @@ std::vector<Index> Column<T>::solve_sample(Index steps) {
   std::vector<Index> some;
   for (Index k = 0; k < m; k += step) some.push_back(k);
   const Index s = static_cast<Index>(some.size());
-  T* square = room(static_cast<std::size_t>(s * s));
+  T* square = held_.at_least(static_cast<std::size_t>(s * s));
   std::vector<Index> row, data;
   for (Index k : some) row.push_back(rows_.row[k]), data.push_back(shared_->rows[rows_.row[k]]);
   if (shared_->gram.values) {

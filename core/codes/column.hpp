@@ -66,7 +66,6 @@ class Column {
   void hold_needed();
   static constexpr double kSharpest = 2e-4;
   bool is_gap_above(double gap);
-  T* room(std::size_t values);
   std::vector<Index> solve_sample(Index steps);
   void start_from_sample(std::vector<double>& b);  // where a limit is near
 
@@ -76,8 +75,7 @@ class Column {
   ColumnRows rows_;
   typename KernelBlocks<T>::Columns columns_;
   Team alone_{1};
-  Pages<T> held_;  // values of this column alone, in memory that the next one uses again
-  std::size_t held_room_ = 0;
+  Room<T> held_;  // values of this column alone, in memory that the next one uses again
   Index n_sample_ = 0;      // steps on it
   double sharper_ = 1;      // multiplies the goal
   ColumnSolution now_;      // what the point proves,

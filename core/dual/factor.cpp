@@ -8,10 +8,17 @@
 
 namespace polymargin {
 
+namespace {
+// Room for more than `kFew` is for as many as there will be: a page is taken when it is written to, and to move what is there
+// costs more. Columns that are a power of two apart would share their places in the cache.
+constexpr Index kFew = 256, kRoom = 2056;
+}  // namespace
+
 void Factor::begin(Index n_groups, double jitter, Index size) {
   if (n_groups != n_groups_ || capacity_ < std::max<Index>(size, 1)) {
     n_groups_ = n_groups;
     capacity_ = std::max<Index>({capacity_, size + size / 8, 64});
+    if (capacity_ > kFew) capacity_ = std::max(capacity_, kRoom);
     stride_ = capacity_ + n_groups_;
     memory_ = pages<double>(static_cast<std::size_t>(capacity_ * stride_));
   }
@@ -19,7 +26,7 @@ void Factor::begin(Index n_groups, double jitter, Index size) {
 }
 
 void Factor::grow(Index least) {
-  const Index capacity = std::max(capacity_ + capacity_ / 4, least), stride = capacity + n_groups_;
+  const Index capacity = std::max({capacity_ + capacity_ / 4, least, kRoom}), stride = capacity + n_groups_;
   Pages<double> memory = pages<double>(static_cast<std::size_t>(capacity * stride));
   for (Index k = 0; k < n_; ++k) {
     std::copy(column(k) + k, column(k) + n_, memory.get() + k * stride + k);
@@ -107,7 +114,7 @@ void Factor::remove(const std::vector<Index>& list, double* y) {
       const Index k = front - t, row = k + 1 - (count - t);
       if (k < list[count - 1 - t]) continue;
       double *a = column(k), *b = column(k + 1);
-      const double h = std::hypot(a[row], b[row]), c = a[row] / h, s = b[row] / h;
+      const double h = std::sqrt(a[row] * a[row] + b[row] * b[row]), c = a[row] / h, s = b[row] / h;
       pass.rotate(a + row, b + row, c, s, a + row, rows - row);
       pass.rotate(a + capacity_, b + capacity_, c, s, a + capacity_, n_groups_);
       const double above = y[k], below = y[k + 1];

@@ -13,6 +13,7 @@ namespace {
 constexpr double kNoMargin = 1e-6;  // of the largest Q_ii: classes with a smaller margin overlap
 constexpr double kFaceShare = 0.1;  // of the memory, that the factor of a face may take
 constexpr double kSides = 0.25;     // of the violation of a group, that both of its sides take part in at least
+constexpr Index kAtOnce = 4096;     // rows of a problem whose free variables go together, at most
 }  // namespace
 
 template <class T>
@@ -25,6 +26,12 @@ RowPolicy<T>::RowPolicy(const DualProblem& problem, const KernelBlocks<T>& K, co
   steps_.room = kFaceShare * settings.memory;
   smallest_margin_ = kNoMargin * *std::max_element(diagonal_.begin(), diagonal_.end());
   for (Index i = 0; i < n && p_.entropy; ++i) t_.push_back(std::log(start[i] / (p_.upper[i] - start[i])));
+}
+
+template <class T>
+Index RowPolicy<T>::most_at_once() const {
+  const double room = 0.5 * RowStore<T>::left(p_.rows.size, settings_.memory) / sizeof(T);
+  return p_.entropy ? 0 : static_cast<Index>(std::min(std::sqrt(std::max(room, 0.0)), double(kAtOnce)));
 }
 
 template <class T>
@@ -116,9 +123,7 @@ double RowPolicy<T>::slope(Index k, const double* F, const double* A, const doub
 
 template <class T>
 std::pair<T*, Index> RowPolicy<T>::square(Index q) {
-  const std::size_t values = static_cast<std::size_t>(q * q);
-  if (square_.size() < values) square_ = {}, square_.resize(values);  // never two of them at once
-  return {square_.data(), q};
+  return {square_.at_least(static_cast<std::size_t>(q * q)), q};
 }
 
 // Every group is a part of its own.

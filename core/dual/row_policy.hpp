@@ -25,6 +25,8 @@ class RowPolicy {
 
   Index width() const { return 1; }
   Index most_rows() const { return p_.rows.size; }
+  // Rows off their bounds may be more than a working set has: then their face is that of all rows.
+  Index most_at_once() const;
   double curvature(Index i) const { return diagonal_[i]; }
 
   void set_up(const std::vector<Index>& active, const double* A);
@@ -89,7 +91,7 @@ class RowPolicy {
   std::vector<double> multiplier_;
   std::vector<char> falls_;         // per active row
   std::vector<Index> set_, sizes_;  // the rows of the working set, and of each of its groups
-  std::vector<T> square_;
+  Room<T> square_;
   PairSteps<T> steps_;
   EntropyQp<T> logistic_;
 };

@@ -12,6 +12,7 @@
 //                                         returns the largest violation, and P.tolerance() says what is accepted then
 //   P.wants_to_fall(k)                    which way row k would go, where sums tie rows together (else false)
 //   P.slope(k, F, A, old, before)         change of row k times its gradient, before or after it
+//   P.most_rows(), P.most_at_once()       of a working set, and of one that is the whole problem
 //   P.square(q), P.load, P.solve, P.value the working set: its kernel values, its start, its steps, its solution
 //   P.together(...)                       rows whose free variables should be moved together now, by P.descend
 //   P.add_rows, P.add_blocks              what changes of variables add to scores
@@ -95,6 +96,7 @@ class WorkingSets {
  private:
   static constexpr Index kBlock = 768;  // largest working set of a large problem
   static constexpr Index kLeast = 96;   // and the smallest: where few rows of a set move, the next one is half as large
+  static constexpr Index kRounds = 12;  // after so many a working set may be all that the policy can solve at once
   static constexpr double kFirstTol = 0.3;   // of the first active set, where it was given: others will upset it
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
@@ -140,6 +142,7 @@ class WorkingSets {
   void set_up() {
     policy_.set_up(active_.rows, active_.A.data());
     set_positions_.clear(), recent_.clear(), local_.forget();
+    n_rounds_ = 0;
     measured_ = false;
   }
 
@@ -204,8 +207,9 @@ class WorkingSets {
         RowStore<T>::kLeastRows, static_cast<Index>(LateScores<Policy>::kPatience / (double(active_.m) * K_.cost())));
     const Index fair = std::max(kLanes, static_cast<Index>(10 * std::sqrt(double(active_.m))) / kLanes * kLanes);
     const Index most = RowStore<T>::most_in_set(set_.memory);
+    const bool whole = active_.m <= most || (++n_rounds_ > kRounds && active_.m <= policy_.most_at_once());
     const Index size =
-        active_.m <= most && rows_.active().capacity() >= active_.m
+        whole && rows_.active().capacity() >= active_.m
             ? active_.m
             : std::min({wanted_, fair, policy_.most_rows(), active_.m, rows_.active().capacity(), quick, most});
     if (size == active_.m) {
@@ -393,6 +397,7 @@ class WorkingSets {
   std::vector<const T*> fetched_;
   double share_ = kShare;  // of the violation, to which the next one is solved
   Index wanted_ = kBlock;  // rows of the next working set, at most
+  Index n_rounds_ = 0;     // on this active set
 };
 
 }  // namespace polymargin

@@ -32,8 +32,7 @@ template <class T>
 void LocalMargins<T>::resize(Index examples) {
   m = examples;
   ld = (m + kLanes - 1) / kLanes * kLanes;
-  // What is there is overwritten: no need to clear it again, or to hold it beside what follows.
-  if (m * ld > static_cast<Index>(K.size())) K = {}, K.resize(m * ld);
+  K.at_least(static_cast<std::size_t>(m * ld));
   F.assign(n_ * ld, T(0));
   b.resize(m * n_);
   for (auto* v : {&u, &ridge}) v->resize(m);

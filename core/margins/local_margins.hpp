@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "margins/example_step.hpp"
 #include "margins/margin_problem.hpp"
 #include "simd/steps.hpp"
@@ -20,7 +21,7 @@ class LocalMargins {
   Index solve(double eps, Index max_steps, const std::function<bool()>& stop);
 
   Index m = 0, ld = 0;           // examples, and the same padded to kLanes
-  std::vector<T> K;              // m x ld, and what a larger set has left
+  Room<T> K;                     // m x ld
   std::vector<T> F;              // classes x ld
   std::vector<double> b;         // m x classes
   std::vector<double> u, ridge;  // per example

@@ -181,7 +181,7 @@ template <class T>
 Index MarginPolicy<T>::solve_narrow(double target, Index budget, const std::function<bool()>& stop) {
   if (!narrowed_) {
     narrow_.resize(local_.m);
-    std::copy(local_.K.begin(), local_.K.begin() + local_.m * local_.ld, narrow_.K.begin());
+    std::copy_n(local_.K.data(), local_.m * local_.ld, narrow_.K.data());
     narrowed_ = true;
   }
   std::copy(local_.F.begin(), local_.F.end(), narrow_.F.begin());

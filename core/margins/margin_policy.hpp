@@ -27,6 +27,7 @@ class MarginPolicy {
 
   Index width() const { return T_; }
   Index most_rows() const;
+  Index most_at_once() const { return 0; }  // `together` says what is
   double curvature(Index i) const { return diagonal_[i]; }
 
   void set_up(const std::vector<Index>& active, const double* A);
