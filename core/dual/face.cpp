@@ -20,6 +20,7 @@ constexpr Index kMostGroups = 64;
 constexpr double kAboveRounding = 20,
                  kCoarsest = 1;      // violations that are told from a residual, and the largest of them
 constexpr double kLeastLift = 0.01;  // of the way that gradients rise along: so little of it is none
+constexpr Index kApart = 64;         // of the factor, that reading a row, value by value, takes as long as
 constexpr double kAnew = 0.1;        // work of a new factor, relative to its size cubed
 constexpr std::size_t kBlock = 16,
                       kTogether = 32,  // come into the factor at once
@@ -137,6 +138,7 @@ bool Face::advance() {
     if (q.tied()) taken_[q.tie_of[i]] += d_[k];
   }
   std::vector<Index> met;
+  std::vector<std::pair<double, double>> left;  // how far they came, and their part of d_
   Index spent = -1;
   double done = 0;
   for (bool goes_on = true; goes_on;) {
@@ -144,17 +146,21 @@ bool Face::advance() {
     const double step = met.empty() ? end : std::min(end, lowest());
     done += go(step, spent);
     if (spent >= 0 || k < 0 || step < end) break;
-    met.push_back(k);
+    met.push_back(k), left.push_back({done, d_[k]});
     q.z[free_[k]] = d_[k] > 0 ? q.high[free_[k]] : q.low[free_[k]];
     goes_on = bend(k);
   }
   std::fill(taken_.begin(), taken_.end(), 0.0);
   for (double& x : excess_) x *= 1 - done;
   const bool whole = met.empty() && spent < 0;
-  if (!met.empty() && q.n_groups() < 2)
+  if (!met.empty() && (q.n_groups() == 1 || kApart * static_cast<Index>(met.size()) > f)) {
     see_slopes();
-  else
+  } else {
     steps<double>().axpy(-done, lifted_.data(), y_.data(), f);
+    // The slopes lack their columns of H = L L' from there on.
+    for (std::size_t r = 0; r < met.size() && q.n_groups() == 0; ++r)
+      factor_.add_row(met[r], (done - left[r].first) * left[r].second, y_.data());
+  }
   set_fixed(std::move(met));
   if (spent >= 0) new_base(spent);
   return whole;
@@ -303,7 +309,8 @@ bool Face::widen(double tol) {
   }
   if (worst.empty()) return false;
   // Several at once may keep each other from moving; the worst alone always can move.
-  const std::size_t block = gain_ > 0 ? std::max(kBlock, free_.size() / kShare) : 1;
+  const std::size_t left = static_cast<std::size_t>(std::max<Index>(most_free_ - factor_.size(), 1));
+  const std::size_t block = gain_ > 0 ? std::min(std::max(kBlock, free_.size() / kShare), left) : 1;
   gain_ = 0;
   const auto end = worst.begin() + std::min(block, worst.size());
   std::partial_sort(worst.begin(), end, worst.end());

@@ -9,16 +9,14 @@
 namespace polymargin {
 
 namespace {
-// Room for more than `kFew` is for as many as there will be: a page is taken when it is written to, and to move what is there
-// costs more. Columns that are a power of two apart would share their places in the cache.
-constexpr Index kFew = 256, kRoom = 2056;
+// Twice as many: a page is taken when it is written to. Columns a power of two apart would share their places in the cache.
+Index room_for(Index size) { return std::max<Index>(2 * size, 64) + 8; }
 }  // namespace
 
 void Factor::begin(Index n_groups, double jitter, Index size) {
   if (n_groups != n_groups_ || capacity_ < std::max<Index>(size, 1)) {
     n_groups_ = n_groups;
-    capacity_ = std::max<Index>({capacity_, size + size / 8, 64});
-    if (capacity_ > kFew) capacity_ = std::max(capacity_, kRoom);
+    capacity_ = std::max(capacity_, room_for(size));
     stride_ = capacity_ + n_groups_;
     memory_ = pages<double>(static_cast<std::size_t>(capacity_ * stride_));
   }
@@ -26,7 +24,7 @@ void Factor::begin(Index n_groups, double jitter, Index size) {
 }
 
 void Factor::grow(Index least) {
-  const Index capacity = std::max({capacity_ + capacity_ / 4, least, kRoom}), stride = capacity + n_groups_;
+  const Index capacity = room_for(least), stride = capacity + n_groups_;
   Pages<double> memory = pages<double>(static_cast<std::size_t>(capacity * stride));
   for (Index k = 0; k < n_; ++k) {
     std::copy(column(k) + k, column(k) + n_, memory.get() + k * stride + k);
@@ -92,6 +90,10 @@ Index Factor::append(double* rows, Index count, Index ld, const Index* group) {
   for (Index k = 0; k < n_; ++k)
     for (Index v = std::max<Index>(k - n, 0); v < done; ++v) column(k)[n + v] = rows[v * ld + k];
   return done;
+}
+
+void Factor::add_row(Index k, double c, double* y) const {
+  for (Index j = 0; j <= k; ++j) y[j] += c * column(j)[k];
 }
 
 // The rows below move up; for each that has left, rotations of neighboring columns make the rest triangular again, from the

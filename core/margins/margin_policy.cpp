@@ -12,7 +12,7 @@ namespace {
 constexpr double kFlat = 1e-12;   // least curvature
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr Index kFace = 4096;     // rows of a face, which takes all if they are up to `kAll` or ...
-constexpr Index kAll = 512;
+constexpr Index kAll = 1024;
 constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
 constexpr Index kFresh = 256;   // violate the conditions or are next to it, or this
 constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
@@ -22,7 +22,7 @@ constexpr double kFaceShare = 2,
                      2e9;  // a factor may cost so much more than the steps since the last one; if few rows come, this
 constexpr double kRough = 0.1;         // tolerance from which on steps are few
 constexpr double kMostWork = 2e10;     // multiply-adds of one face,
-constexpr double kFirstWork = 1e6;     // and of the first, which shows what faces are worth, if steps were fewer
+constexpr double kFirstWork = 2e7;     // and of the first, which shows what faces are worth, if steps were fewer
 constexpr double kFirstShare = 0.3;    // of the work of the steps before it: they come in longer vectors
 constexpr double kNarrowError = 1e-5;  // of a score in float32, a hundred roundings, relative to its largest terms
 constexpr Index kLeastSteps = 8;       // fewer of them show that float32 sees nothing to do where there is something
