@@ -13,7 +13,7 @@ namespace {
 // New rows Z, and the rows sv_rows of SV that a model has coefficients for.
 struct Rows {
   Rows(nb::handle new_rows, nb::handle model_rows, const nb::dict& parameters, const Vector<Index>& used)
-      : kernel(kernel_of(parameters)), Z(data_of(new_rows, "Z")) {
+      : kernel(kernel_of(parameters)), Z(data_of(new_rows, "Z")), n_sv(span(used).size) {
     const bool given = kernel.kind == KernelKind::precomputed;
     SV = model_rows.is_none() && given ? Z : data_of(model_rows, "SV");
     check_indices(span(used), given ? Z.data.d : SV.data.n, "sv_rows");
@@ -21,16 +21,17 @@ struct Rows {
       refuse("expected rows with " + std::to_string(SV.data.d) + " features, got " + std::to_string(Z.data.d));
   }
 
-  // compute(rows of Z, first row, where their part of `out` begins, team) over batches of rows; signals are polled between them.
-  // Batches grow until one takes a tenth of a second: each of them prepares the support vectors again, and a signal should not
-  // wait long. Results must not depend on the batch. A callable counts rows from the first of Z, and Python polls signals for
-  // it: one batch.
+  // compute(rows of Z, first row, where their part of `out` begins, team) over batches of rows; signals are polled between
+  // them. The first one takes some hundredths of a second, and they grow until one takes a tenth: each of them prepares the
+  // support vectors again, and a signal should not wait long. Results must not depend on the batch. A callable counts rows
+  // from the first of Z, and Python polls signals for it: one batch.
   template <class Out, class Compute>
   Array in_batches(Out out, int threads, const Compute& compute) const {
     using Clock = std::chrono::steady_clock;
     Team team(threads);
     const Index n = Z.data.n, width = n ? static_cast<Index>(out.size()) / n : 0;
-    Index batch = kernel.kind == KernelKind::callable ? n : Index(256) * team.size();
+    const Index quick = static_cast<Index>(1e9 / (double(n_sv + 1) * double(Z.data.d + 16)));
+    Index batch = kernel.kind == KernelKind::callable ? n : std::max(quick, Index(256)) * team.size();
     for (Index from = 0, to = 0; from < n; from = to) {
       if (from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
       to = std::min(from + batch, n);
@@ -44,6 +45,7 @@ struct Rows {
 
   Kernel kernel;
   HeldData Z, SV;
+  Index n_sv;
 };
 
 // ---- coefficients per class ----

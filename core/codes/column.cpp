@@ -13,6 +13,7 @@ constexpr Index kStrip = 256;  // rows computed together
 constexpr Index kSample = 256;
 constexpr double kSampleTol = 0.05;
 constexpr Index kSampleSteps = 5120;
+constexpr double kDear = 128;  // multiply-adds of a value beyond which rows are computed several at a time
 }  // namespace
 
 template <class T>
@@ -75,7 +76,7 @@ void Column<T>::hold_own() {
   steps_.qp.blocks = {{square, m}};
 }
 
-// The kernel row of a variable is computed when a step needs it.
+// The kernel rows of variables are computed when a step needs one of them.
 template <class T>
 void Column<T>::hold_needed() {
   const Index m = rows_.size();
@@ -85,9 +86,12 @@ void Column<T>::hold_needed() {
   columns_ = shared_->K->columns(std::move(data), std::numeric_limits<double>::infinity());
   steps_.qp.reset({m}, {0, 1});
   steps_.qp.made.assign(m, nullptr);
-  steps_.qp.make = [this, next, m](Index i) mutable {
-    shared_->K->block({columns_.list.data() + i, 1}, columns_, next, m, alone_);
-    return std::exchange(next, next + m);
+  steps_.qp.at_once = shared_->K->cost() > kDear ? shared_->K->height() : 1;
+  steps_.qp.make = [this, next, m](const std::vector<Index>& variables) mutable {
+    std::vector<Index> some;
+    for (Index i : variables) some.push_back(columns_.list[i]);
+    shared_->K->block(span(some), columns_, next, m, alone_);
+    for (Index i : variables) steps_.qp.made[i] = std::exchange(next, next + m);
   };
 }
 

@@ -31,15 +31,19 @@ struct DenseQp : FaceProgram {
   std::vector<Index> groups;     // group g is the parts [groups[g], groups[g + 1]); empty: no sums
   std::vector<double> ridge, diagonal;  // Q_ii in `diagonal`
   std::vector<Index> first, part_of;    // first variable of each part; part of each variable
-  std::function<const T*(Index)>
-      make;  // if set, makes the values of a variable with all others, when they are first read:
-  mutable std::vector<const T*> made;  // then there are no blocks
+  // If set, there are no blocks: this makes the values of some variables with all others, when one of them is first read.
+  std::function<void(const std::vector<Index>&)> make;
+  std::vector<const T*> made;
+  Index at_once = 1;  // variables for which that takes little longer than for one
 
   Index parts() const { return static_cast<Index>(sizes.size()); }
   Index n_groups() const override { return groups.empty() ? 0 : static_cast<Index>(groups.size()) - 1; }
   // The values of variable i with the variables of part q.
   const T* row(Index i, Index q) const {
-    if (make) return (made[i] ? made[i] : made[i] = make(i)) + first[q];
+    if (make) {
+      if (!made[i]) make({i});
+      return made[i] + first[q];
+    }
     if (blocks.size() == 1) return blocks[0].values + i * blocks[0].ld + first[q];
     const Block<T>& block = blocks[part_of[i] * parts() + q];
     return block.values + (i - first[part_of[i]]) * block.ld;

@@ -116,6 +116,25 @@ void PairSteps<T>::change(Index i, Index j, double si, double sj) {
   }
 }
 
+// Values that are made when they are first read are made with those of the worst violators: most of these are read soon.
+template <class T>
+void PairSteps<T>::need(Index i) {
+  if (!qp.make || qp.made[i]) return;
+  std::vector<Index> list = {i};
+  if (qp.at_once > 1 && n_iter_ >= kInformed) {
+    std::vector<std::pair<double, Index>> worst;
+    for (Index k = 0; k < qp.size(); ++k) {
+      const double above = down_[k] == 0 ? double(G_[k]) - worst_.low : 0;
+      const double below = up_[k] == 0 ? worst_.high - double(G_[k]) : 0, v = std::max(above, below);
+      if (v > 0.5 * violation() && !qp.made[k] && k != i) worst.push_back({-v, k});
+    }
+    const std::size_t n = std::min(worst.size(), static_cast<std::size_t>(qp.at_once - 1));
+    std::partial_sort(worst.begin(), worst.begin() + n, worst.end());
+    for (std::size_t k = 0; k < n; ++k) list.push_back(worst[k].second);
+  }
+  qp.make(list);
+}
+
 // Now and then: whether neither the objective nor the violation fell for long.
 template <class T>
 void PairSteps<T>::check() {
@@ -160,6 +179,7 @@ template <class T>
 bool PairSteps<T>::group_step() {
   const Index i = worst_.lowest;
   if (i < 0) return false;
+  need(i);
   const T gi = G_[i];
   Pick best;
   for (Index q = qp.groups[worst_group_]; q < qp.groups[worst_group_ + 1]; ++q) {
@@ -170,6 +190,7 @@ bool PairSteps<T>::group_step() {
   }
   const Index j = best.at;
   if (j < 0) return false;
+  need(j);
   // The kernel's part is never negative: the ridges are left where rounding of large values says otherwise.
   const double quad = std::max(
       {double(diagonal_[i]) + double(diagonal_[j]) - 2.0 * double(qp.value(i, j)), qp.ridge[i] + qp.ridge[j], kTiny});

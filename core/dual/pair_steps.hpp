@@ -66,6 +66,7 @@ class PairSteps {
  private:
   static constexpr Index kPatience = 64;  // steps between two looks at the clock
   static constexpr int kIdle = 3;
+  static constexpr Index kInformed = 4;  // steps after which the gradient tells variables apart
 
   // The steps at which polishing ends, from the first time that tol was reached on.
   Index until() {
@@ -88,6 +89,7 @@ class PairSteps {
     up_[i] = z < qp.high[i] ? T(0) : T(kBlocked);
     down_[i] = z > qp.low[i] ? T(0) : T(kBlocked);
   }
+  void need(Index i);
   void change(Index i, Index j, double si, double sj);
   void refresh();
   double gain() const;

@@ -42,6 +42,8 @@ class KernelBlocks {
   double exponent(Index i, Index j) const;
   // Columns that are computed together: blocks with as many, or a multiple, waste nothing.
   Index width() const;
+  // The same for rows.
+  Index height() const { return ops_.rows; }
   // Multiply-adds per value, approximately.
   double cost() const {
     if (kernel_.kind == KernelKind::precomputed) return 1;

@@ -13,7 +13,7 @@ constexpr int kRows = VECTOR_BYTES == 64 ? 12 : VECTOR_BYTES == 32 ? 6 : 4;
 constexpr int kSparseVectors = 4;
 constexpr int kPanels =
     4;  // that one row of few features meets at once: as many sums as hide the latency of an addition
-constexpr Index kNear = 48 << 10;  // bytes of panels that are passed over again and again
+constexpr Index kNear = 24 << 10;  // bytes of panels that are passed over again and again, within the smallest L1
 constexpr int kTerms = 32;         // terms of a sum in T
 constexpr int kSums = 8;           // side by side: as many as hide the latency of an addition
 

@@ -257,9 +257,13 @@ def float32_errors(X: Any, rows: np.ndarray, kernel: dict[str, Any]) -> np.ndarr
         norms, step = np.empty(len(rows)), max(64, (1 << 17) // max(1, X.shape[1]))  # rows that stay in cache
         for at in range(0, len(rows), step):
             block = X[rows[at : at + step]]
-            squares = block.power(2) if sp.issparse(block) else (block - center) ** 2
-            own = squares @ scale if np.ndim(scale) else scale * np.asarray(squares.sum(axis=1)).ravel()
-            norms[at : at + step] = own
+            if sp.issparse(block):
+                squares = block.power(2)
+                own = squares @ scale if np.ndim(scale) else scale * np.asarray(squares.sum(axis=1)).ravel()
+                norms[at : at + step] = own
+            else:
+                block = block - center
+                norms[at : at + step] = np.einsum("ij,ij->i", block, block * scale)
         return eps * (1 + norms)
     return eps * np.abs(_core.diagonal(as_data(X), kernel, rows, "float64"))
 

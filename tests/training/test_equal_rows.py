@@ -60,6 +60,38 @@ def test_columns_are_shared_out(seed):
     np.testing.assert_array_equal(shared.toarray(), one.shared_out(B.toarray()))
 
 
+def test_columns_fill_one_row_after_the_other(seed):
+    rng = np.random.default_rng(seed)
+    X, y = contradictory(seed, 3)
+    upper = rng.uniform(0.5, 2, len(y))
+    one = equal_rows.merged(Examples(X, np.arange(len(y)), y, 3, upper, {"kind": "rbf"}))
+    total = one.sums(upper)
+    B = sp.csr_array(rng.choice([-1.0, 1.0], (5, 1)) * rng.choice([0, 0.01, 0.3, 0.9, 1], (5, len(total))) * total)
+    parts = one.shared_columns(B.indptr, B.indices, B.data, upper)
+    filled = sp.csr_array((parts["values"], parts["indices"], parts["indptr"]), shape=(5, len(y))).toarray()
+    np.testing.assert_allclose(one.sums(filled), B.toarray(), rtol=1e-11)
+    assert np.all(np.abs(filled) <= upper)
+    inside = (filled != 0) & (np.abs(filled) < (1 - 1e-11) * upper)
+    assert one.sums(inside).max() == 1
+
+
+@pytest.mark.parametrize("Scheme", [PairwiseSVC, OneVsRestSVC])
+def test_few_of_equal_rows_are_support_vectors(seed, Scheme):
+    """As few as their sum of coefficients needs; the squared hinge needs all of them."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    X, y = np.repeat(X, 5, axis=0), np.repeat(y, 5)
+    once, squared = (Scheme(0.7, gamma=0.5, loss=loss).fit(X, y) for loss in ("hinge", "squared_hinge"))
+    B = np.zeros((len(once.dual_coef_.toarray()), len(y)))
+    B[:, once.support_] = np.abs(once.dual_coef_.toarray())
+    groups = B.reshape(len(B), 60, 5)
+    np.testing.assert_array_equal(
+        np.count_nonzero(groups, axis=2), np.ceil(groups.sum(axis=2) / 0.7 - 1e-9).astype(int)
+    )
+    assert once.status_ == "solved" and not false_claims(once, X, y)
+    assert len(squared.support_) % 5 == 0
+
+
 @pytest.mark.parametrize("storage", ["float64", "float32", "csr"])
 def test_groups_are_equal_rows_of_a_class(seed, storage):
     X, y = contradictory(seed, 3)

@@ -48,7 +48,8 @@ def solve_columns(
     if begin is not None:
         begin = begin[0] @ one.indicator, begin[1]
     out = solve_rows(code, form, total, one.examples, limits, begin)
-    return in_order(out | one.shared_columns(out["indptr"], out["indices"], out["values"]), len(e))
+    upper = strength if form.box and not form.ridge else None
+    return in_order(out | one.shared_columns(out["indptr"], out["indices"], out["values"], upper), len(e))
 
 
 def in_order(out: Out, n: int) -> Out:

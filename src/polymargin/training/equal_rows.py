@@ -20,6 +20,7 @@ from .problem import Solution
 WORTH = 0.9  # merging pays if at most this share of the rows is left
 ALL_LOOKED_AT = 1024  # rows; if there are more, a sample is examined first
 GOLDEN = (5**0.5 - 1) / 2
+ROUNDING = 1e-12  # parts of a value that are no more than this
 SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits have no pattern
 
 
@@ -52,15 +53,34 @@ class Merged:
         """Each row's share of its group's values, along the last axis."""
         return values[..., self.group] * self.share
 
-    def shared_columns(self, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
-        """The same of a CSR matrix with a column per group: its parts with a column per row."""
+    def shared_columns(
+        self, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, upper: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """The same of a CSR matrix with a column per group: its parts with a column per row.
+
+        ``upper``, where no ridge and no entropy asks for equal shares: one row after the other is filled up to its
+        bound, so that the fewest are support vectors.
+        """
         n_rows = np.bincount(self.group)
         size = n_rows[indices]
         end = np.cumsum(size)
         first = np.cumsum(n_rows)[indices] - end  # of the rows of each entry, in the order of their groups
         rows = np.argsort(self.group, kind="stable")[np.arange(size.sum()) + np.repeat(first, size)]
-        shared = np.repeat(values, size) * self.share[rows]
-        return {"indptr": np.append(0, end)[indptr], "indices": rows, "values": shared}
+        begin, whole = np.append(0, end)[indptr], np.repeat(values, size)
+        if upper is None:
+            return {"indptr": begin, "indices": rows, "values": whole * self.share[rows]}
+        part = np.clip(np.abs(whole) - self.earlier(upper)[rows], 0.0, upper[rows])
+        kept = part > ROUNDING * np.abs(whole)
+        number = np.append(0, np.cumsum(kept))
+        return {"indptr": number[begin], "indices": rows[kept], "values": np.copysign(part, whole)[kept]}
+
+    def earlier(self, values: np.ndarray) -> np.ndarray:
+        """For each row, the sum over the rows of its group that come before it."""
+        order = np.argsort(self.group, kind="stable")
+        before = np.cumsum(values[order], dtype=np.longdouble) - values[order]
+        out = np.empty(len(values))
+        out[order] = before - before[np.searchsorted(self.group[order], self.group[order])]
+        return out
 
     def solution(self, found: Solution) -> Solution:
         """The solution for all rows."""
