@@ -194,11 +194,12 @@ def test_kinds_as_asked():
         {"zip": [10, 20, 10, 20, 30, 30], "when": [2001, 2002, 2003, 2001, 2002, 2003], "a": list("uvwxyz")}
     )
     wishes = {"zip": "category", "when": "date", "a": "ignore"}
-    encoder = ColumnEncoder(columns=wishes).fit(X)
-    assert [c["used_as"] for c in encoder.columns_] == ["category", "date", "left out"]
-    assert encoder.columns_[2]["reason"] == "as asked" and "zip = 10" in encoder.get_feature_names_out()
-    days = (encoder.transform(X) * encoder.scale_[0] + encoder.mean_[0])[:, 0] / 86400
-    np.testing.assert_allclose(days[1] - days[0], 365)
+    for table in (X, X.astype({"when": str})):  # the command line reads what it is asked for as text
+        encoder = ColumnEncoder(columns=wishes).fit(table)
+        assert [c["used_as"] for c in encoder.columns_] == ["category", "date", "left out"]
+        assert encoder.columns_[2]["reason"] == "as asked" and "zip = 10" in encoder.get_feature_names_out()
+        days = (encoder.transform(table) * encoder.scale_[0] + encoder.mean_[0])[:, 0] / 86400
+        np.testing.assert_allclose(days[1] - days[0], 365)
     with pytest.raises(ValueError, match="expected columns to name columns of X, got \"?'?zop"):
         ColumnEncoder(columns={"zop": "category"}).fit(X)
     with pytest.raises(ValueError, match=r"expected columns\['zip'\] to be one of number, category"):

@@ -174,6 +174,8 @@ def embed(
     if held_out > 0:
         few = np.unique(y, return_counts=True)[1].min() < 2
         fit, held = train_test_split(fit, test_size=held_out, random_state=seed, stratify=None if few else y)
+    if len(fit) < 2:
+        raise Refusal(f"{source(data)}: expected at least 2 rows that are not held out, got {len(fit)}; add rows")
     with err.status(f"embedding {len(y)} rows"):
         isomap = SupervisedIsomap(n_components=components).fit(Z[fit], y[fit])
         place = np.empty((len(y), isomap.embedding_.shape[1]))
@@ -231,11 +233,12 @@ def compare(
     X, shared = without_groups(X, data, groups)
     Z = encoded(X, data, choice)
     classes, index = np.unique(y, return_inverse=True)
-    few = classes[np.bincount(index) < folds]
-    if len(few):
+    n, least = np.bincount(index), int(np.bincount(index).argmin())
+    if n[least] < folds:
+        lower = f"use --folds {n[least]}, or " if n[least] > 1 else ""
         raise Refusal(
-            f"{source(data)}: expected at least {folds} rows of every class for {folds} folds, got fewer of "
-            f"{str(few[0])!r}; lower --folds, or remove the class"
+            f"{source(data)}: expected at least {folds} rows of every class for {folds} folds, got {n[least]} of "
+            f"{str(classes[least])!r}; {lower}remove the class"
         )
     at = sample_of(index, rows, np.random.default_rng(seed))
     Z, y = Z[at], y[at]
