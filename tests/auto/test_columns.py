@@ -262,6 +262,10 @@ def test_numbers_with_more_digits_than_floats_have():
     """What is said of them is true, and a number beyond all floats is a sentence."""
     _, found = plan_of(account=[10**30 + k for k in range(50)], size=np.arange(50) % 7)
     assert found["account"]["reason"] == "the same in all rows in the 15 digits that are read"
+    far = pd.DataFrame({"a": [1.0, 2.0, 3.0], "z": [1e200, -2e200, 0.0]})
+    for table, name in ((far, "z"), (far.to_numpy(), "x1")):  # else its scale would be infinite, and the column gone
+        with pytest.raises(ValueError, match=f"expected numbers below 1e150 in column '{name}', got 2e.200; divide"):
+            ColumnEncoder().fit(table)
     with pytest.raises(ValueError, match="expected numbers below 1e308 in column 'z', got a larger one; divide"):
         plan_of(z=[10**400, 1] * 10)
 

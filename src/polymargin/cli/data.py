@@ -81,6 +81,20 @@ def testable(y: np.ndarray, data: Path) -> np.ndarray:
     return at
 
 
+def check_method(method: str, machine: str, ellipsoidal: bool, groups: str | None) -> None:
+    from ..auto.task import REDUCTIONS
+    from ..machines import MACHINES
+
+    if method not in METHODS:
+        raise Refusal(f"expected --method to be one of {', '.join(METHODS)}, got {method!r}")
+    if machine not in (*REDUCTIONS, *MACHINES):
+        raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, got {machine!r}")
+    if ellipsoidal and method == "grid":
+        raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
+    if groups is not None and method != "grid":
+        raise Refusal(f"expected --method grid with --groups, got {method}; the criteria split no rows")
+
+
 def tune(
     data: Data,
     target: Target = "y",
@@ -97,19 +111,11 @@ def tune(
 ) -> None:
     """Find C and gamma for scaled columns, by exact cross-validation or by gradient on a radius-margin criterion."""
     from ..auto.grid import PATTERN_C, PATTERN_GAMMA
-    from ..auto.task import REDUCTIONS, machine_named, particulars
-    from ..machines import MACHINES
+    from ..auto.task import machine_named, particulars
     from ..selection.radius_margin import RadiusMarginSearch
     from ..selection.search_cv import KernelSearchCV
 
-    if method not in METHODS:
-        raise Refusal(f"expected --method to be one of {', '.join(METHODS)}, got {method!r}")
-    if machine not in (*REDUCTIONS, *MACHINES):
-        raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, got {machine!r}")
-    if ellipsoidal and method == "grid":
-        raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
-    if groups is not None and method != "grid":
-        raise Refusal(f"expected --method grid with --groups, got {method}; the criteria split no rows")
+    check_method(method, machine, ellipsoidal, groups)
     choice = Columns.of(drop, only, kinds, groups)
     X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
