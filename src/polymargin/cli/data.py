@@ -212,6 +212,17 @@ def embed(
         out.print(f"{len(y)} rows in {found}{fewer} written to {to}", soft_wrap=True)
 
 
+def check_counts(classes: np.ndarray, n: np.ndarray, folds: int, data: Path) -> None:
+    """Every machine has to be tested on every class in every fold."""
+    least = int(n.argmin())
+    if n[least] < folds:
+        lower = f"use --folds {n[least]}, or " if n[least] > 1 else ""
+        raise Refusal(
+            f"{source(data)}: expected at least {folds} rows of every class for {folds} folds, got {n[least]} of "
+            f"{str(classes[least])!r}; {lower}remove the class"
+        )
+
+
 def compare(
     data: Data,
     target: Target = "y",
@@ -239,13 +250,7 @@ def compare(
     X, shared = without_groups(X, data, groups)
     Z = encoded(X, data, choice)
     classes, index = np.unique(y, return_inverse=True)
-    n, least = np.bincount(index), int(np.bincount(index).argmin())
-    if n[least] < folds:
-        lower = f"use --folds {n[least]}, or " if n[least] > 1 else ""
-        raise Refusal(
-            f"{source(data)}: expected at least {folds} rows of every class for {folds} folds, got {n[least]} of "
-            f"{str(classes[least])!r}; {lower}remove the class"
-        )
+    check_counts(classes, np.bincount(index), folds, data)
     at = sample_of(index, rows, np.random.default_rng(seed))
     Z, y = Z[at], y[at]
     cv = splits_of(y, None if shared is None else shared[at], folds, seed)
