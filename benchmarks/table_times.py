@@ -98,6 +98,8 @@ def grid(X, y, test, labels, limit, refit):
     found = within(limit, searched, model, X, y, test, labels)
     if found is not None:
         return found[1], found[0], True
+    if len(y) <= SAMPLE:
+        return None, limit, False
     some = train_test_split(np.arange(len(y)), train_size=SAMPLE, random_state=0, stratify=y)[0]
     sample = within(limit, searched, model, X.iloc[some], y[some], test, labels)
     if sample is None:

@@ -194,11 +194,12 @@ def test_kinds_as_asked():
         {"zip": [10, 20, 10, 20, 30, 30], "when": [2001, 2002, 2003, 2001, 2002, 2003], "a": list("uvwxyz")}
     )
     wishes = {"zip": "category", "when": "date", "a": "ignore"}
-    encoder = ColumnEncoder(columns=wishes).fit(X)
-    assert [c["used_as"] for c in encoder.columns_] == ["category", "date", "left out"]
-    assert encoder.columns_[2]["reason"] == "as asked" and "zip = 10" in encoder.get_feature_names_out()
-    days = (encoder.transform(X) * encoder.scale_[0] + encoder.mean_[0])[:, 0] / 86400
-    np.testing.assert_allclose(days[1] - days[0], 365)
+    for table in (X, X.astype({"when": str})):  # the command line reads what it is asked for as text
+        encoder = ColumnEncoder(columns=wishes).fit(table)
+        assert [c["used_as"] for c in encoder.columns_] == ["category", "date", "left out"]
+        assert encoder.columns_[2]["reason"] == "as asked" and "zip = 10" in encoder.get_feature_names_out()
+        days = (encoder.transform(table) * encoder.scale_[0] + encoder.mean_[0])[:, 0] / 86400
+        np.testing.assert_allclose(days[1] - days[0], 365)
     with pytest.raises(ValueError, match="expected columns to name columns of X, got \"?'?zop"):
         ColumnEncoder(columns={"zop": "category"}).fit(X)
     with pytest.raises(ValueError, match=r"expected columns\['zip'\] to be one of number, category"):
@@ -261,6 +262,10 @@ def test_numbers_with_more_digits_than_floats_have():
     """What is said of them is true, and a number beyond all floats is a sentence."""
     _, found = plan_of(account=[10**30 + k for k in range(50)], size=np.arange(50) % 7)
     assert found["account"]["reason"] == "the same in all rows in the 15 digits that are read"
+    far = pd.DataFrame({"a": [1.0, 2.0, 3.0], "z": [1e200, -2e200, 0.0]})
+    for table, name in ((far, "z"), (far.to_numpy(), "x1")):  # else its scale would be infinite, and the column gone
+        with pytest.raises(ValueError, match=f"expected numbers below 1e150 in column '{name}', got 2e.200; divide"):
+            ColumnEncoder().fit(table)
     with pytest.raises(ValueError, match="expected numbers below 1e308 in column 'z', got a larger one; divide"):
         plan_of(z=[10**400, 1] * 10)
 

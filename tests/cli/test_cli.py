@@ -149,6 +149,16 @@ def test_other_formats(tmp_path):
 
 BAD = {
     "no such file": (("fit", "none.csv"), "expected a file at none.csv, got none"),
+    "no target": (("fit", "train.csv"), "; name the one with the labels (--target)"),
+    "a row to embed": (("embed", "pair.csv", "-t", "cultivar"), "expected at least 2 rows that are not held out, got 1"),
+    "a class with one row": (
+        ("compare", "lone.csv", "-t", "cultivar", "--folds", "3"),
+        "rows of every class for 3 folds, got 1 of 'barbera'; remove the class",
+    ),
+    "a class with few rows": (
+        ("compare", "train.csv", "-t", "cultivar", "--folds", "40"),
+        "for 40 folds, got 24 of 'barbera'; use --folds 24, or remove the class",
+    ),
     "no such column": (
         ("fit", "train.csv", "-t", "grape"),
         "expected the target column 'grape', got the columns",
@@ -199,6 +209,8 @@ def bad(folder):
         folder / "strange.csv", index=False
     )
     train[train["cultivar"] == "barolo"].to_csv(folder / "one.csv", index=False)
+    train.iloc[[0, -1]].to_csv(folder / "pair.csv", index=False)
+    train[:-23].to_csv(folder / "lone.csv", index=False)
     train.astype({"alcohol": object}).assign(
         alcohol=lambda t: t["alcohol"].where(np.arange(len(t)) != 10, "strong")
     ).to_csv(folder / "text.csv", index=False)

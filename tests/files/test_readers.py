@@ -71,7 +71,7 @@ def test_row_numbers_decimal_commas_and_dates(write):
     assert read(write('a,b,y\n"1,5",2,u\n"2,5",3,v\n'), "y").X["a"].tolist() == ["1,5", "2,5"]  # thousands, perhaps
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
 def test_encodings(write, encoding):
     """Excel writes UTF-16 as "Unicode text", with tabs, and Latin-1 as "CSV"."""
     text = "größe\tPreis\ty\n1\t5 €\tschön\n2\t\tFaß\n"

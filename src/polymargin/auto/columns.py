@@ -207,10 +207,9 @@ def _asked(name: str, cells: Numbers | Words, form: Format | None, wish: str, mo
         return found
     if isinstance(cells, Numbers) and (cells.dates or wish == "number"):
         return _measured(name, wish, cells.values, Format(""), asked=True)
-    if isinstance(cells, Numbers):
-        form = _compact(words.present())
-    elif form is None or not form.name.startswith(wish):
+    if isinstance(cells, Numbers) or form is None or not form.name.startswith(wish):
         form = (number_format if wish == "number" else date_format)(words.present())
+        form = form or (_compact(words.present()) if wish == "date" else None)
     if form is None:
         raise ValueError(
             f"expected {wish}s in column {name!r}, as asked, got cells such as {words.known[0]!r}; correct them, or "

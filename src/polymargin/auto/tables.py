@@ -123,8 +123,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         for k in np.flatnonzero(~empty.all(axis=0)):
             self.median_[k] = median(values[~empty[:, k], k], weight[~empty[:, k]])
         values = np.where(empty, self.median_, values)
-        self.mean_ = np.average(values, axis=0, weights=weight)
-        self.scale_ = self._scale(np.average((values - self.mean_) ** 2, axis=0, weights=weight))
+        self.mean_, squares = moments(
+            values, weight, number_names(X.plan) if isinstance(X, ReadTable) else self._names()
+        )
+        self.scale_ = self._scale(squares)
         return self
 
     def _keep_plan(self, X: Any) -> None:
@@ -253,6 +255,20 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def moments(values: np.ndarray, weight: np.ndarray, names: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of columns; a variance that overflows would make its column vanish."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.average(values, axis=0, weights=weight)
+        squares = np.average((values - mean) ** 2, axis=0, weights=weight)
+    if not np.all(np.isfinite(squares)):
+        k = int(np.argmin(np.isfinite(squares)))
+        raise ValueError(
+            f"expected numbers below 1e150 in column {str(names[k])!r}, got {np.abs(values[:, k]).max():.3g}; divide "
+            f"them by a power of ten, or leave the column out with columns={{...: 'ignore'}} (--drop)"
+        )
+    return mean, squares
 
 
 def median(values: np.ndarray, weight: np.ndarray) -> float:

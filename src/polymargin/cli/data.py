@@ -81,6 +81,20 @@ def testable(y: np.ndarray, data: Path) -> np.ndarray:
     return at
 
 
+def check_method(method: str, machine: str, ellipsoidal: bool, groups: str | None) -> None:
+    from ..auto.task import REDUCTIONS
+    from ..machines import MACHINES
+
+    if method not in METHODS:
+        raise Refusal(f"expected --method to be one of {', '.join(METHODS)}, got {method!r}")
+    if machine not in (*REDUCTIONS, *MACHINES):
+        raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, got {machine!r}")
+    if ellipsoidal and method == "grid":
+        raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
+    if groups is not None and method != "grid":
+        raise Refusal(f"expected --method grid with --groups, got {method}; the criteria split no rows")
+
+
 def tune(
     data: Data,
     target: Target = "y",
@@ -97,19 +111,11 @@ def tune(
 ) -> None:
     """Find C and gamma for scaled columns, by exact cross-validation or by gradient on a radius-margin criterion."""
     from ..auto.grid import PATTERN_C, PATTERN_GAMMA
-    from ..auto.task import REDUCTIONS, machine_named, particulars
-    from ..machines import MACHINES
+    from ..auto.task import machine_named, particulars
     from ..selection.radius_margin import RadiusMarginSearch
     from ..selection.search_cv import KernelSearchCV
 
-    if method not in METHODS:
-        raise Refusal(f"expected --method to be one of {', '.join(METHODS)}, got {method!r}")
-    if machine not in (*REDUCTIONS, *MACHINES):
-        raise Refusal(f"expected --machine to be one of {', '.join((*REDUCTIONS, *MACHINES))}, got {machine!r}")
-    if ellipsoidal and method == "grid":
-        raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
-    if groups is not None and method != "grid":
-        raise Refusal(f"expected --method grid with --groups, got {method}; the criteria split no rows")
+    check_method(method, machine, ellipsoidal, groups)
     choice = Columns.of(drop, only, kinds, groups)
     X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
@@ -174,6 +180,8 @@ def embed(
     if held_out > 0:
         few = np.unique(y, return_counts=True)[1].min() < 2
         fit, held = train_test_split(fit, test_size=held_out, random_state=seed, stratify=None if few else y)
+    if len(fit) < 2:
+        raise Refusal(f"{source(data)}: expected at least 2 rows that are not held out, got {len(fit)}; add rows")
     with err.status(f"embedding {len(y)} rows"):
         isomap = SupervisedIsomap(n_components=components).fit(Z[fit], y[fit])
         place = np.empty((len(y), isomap.embedding_.shape[1]))
@@ -204,6 +212,17 @@ def embed(
         out.print(f"{len(y)} rows in {found}{fewer} written to {to}", soft_wrap=True)
 
 
+def check_counts(classes: np.ndarray, n: np.ndarray, folds: int, data: Path) -> None:
+    """Every machine has to be tested on every class in every fold."""
+    least = int(n.argmin())
+    if n[least] < folds:
+        lower = f"use --folds {n[least]}, or " if n[least] > 1 else ""
+        raise Refusal(
+            f"{source(data)}: expected at least {folds} rows of every class for {folds} folds, got {n[least]} of "
+            f"{str(classes[least])!r}; {lower}remove the class"
+        )
+
+
 def compare(
     data: Data,
     target: Target = "y",
@@ -231,12 +250,7 @@ def compare(
     X, shared = without_groups(X, data, groups)
     Z = encoded(X, data, choice)
     classes, index = np.unique(y, return_inverse=True)
-    few = classes[np.bincount(index) < folds]
-    if len(few):
-        raise Refusal(
-            f"{source(data)}: expected at least {folds} rows of every class for {folds} folds, got fewer of "
-            f"{str(few[0])!r}; lower --folds, or remove the class"
-        )
+    check_counts(classes, np.bincount(index), folds, data)
     at = sample_of(index, rows, np.random.default_rng(seed))
     Z, y = Z[at], y[at]
     cv = splits_of(y, None if shared is None else shared[at], folds, seed)

@@ -35,6 +35,8 @@ def encoding_of(path: Path) -> str:
     """UTF-16 by its byte order mark or by its zeros, UTF-8 if the whole file is, else what Windows calls ANSI."""
     with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:
         head = file.read(4096)
+        if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the first begins like UTF-16
+            return "utf-32"
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
         for start, what in OTHERS.items():

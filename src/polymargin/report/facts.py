@@ -136,7 +136,7 @@ def score_facts(y: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> di
             "class": str(classes[n.argmax()]),
             "accuracy": float(n.max() / len(y)),
             "ties": int((n == n.max()).sum()) > 1,
-        },  # fmt: skip
+        },
         "macro F1": float(f[n > 0].mean()),
         "confusion": M.tolist(),
         "confusions": [
