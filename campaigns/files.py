@@ -30,7 +30,8 @@ def training_frame(names: tuple[str, ...]):
     import pandas as pd
 
     X = training_data()[0]
-    return pd.DataFrame({name: X[:, k % 4] for k, name in enumerate(names)})
+    # As objects: pandas has no strings with half a character, which a changed file may have as names.
+    return pd.DataFrame(X[:, np.arange(len(names)) % 4], columns=pd.Index(names, dtype=object))
 
 
 def write_models(folder: Path) -> None:

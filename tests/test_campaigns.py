@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from data_sets import blobs
 
@@ -29,6 +30,14 @@ def test_nothing_does_harm(seed, monkeypatch, capsys):
     code, said = fuzz.main(), capsys.readouterr().out
     assert code == 0, said
     assert all(f"{kind}: {number} executions" in said for kind in kinds)
+
+
+def test_names_with_half_a_character_are_tried(tmp_path, seed):
+    """A file may have them, as JSON does; a model that has them predicts."""
+    files = pytest.importorskip("campaigns.files")
+    X, y = blobs([10, 10], 4, seed=seed)
+    frame = pd.DataFrame(X, columns=pd.Index(["\ud800", "b", "c", "d"], dtype=object))
+    assert files.try_model(save_model(JointSVC().fit(frame, y), tmp_path / "half.pm"), mmap=False) is None
 
 
 def test_a_mixed_model_is_found(seed, monkeypatch):
