@@ -50,4 +50,20 @@ def blobs(n_per_class, d, seed, spread=0.6):
     return X[order], y[order]
 
 
+def small():
+    """Five overlapping classes of unequal size, and new rows."""
+    X, y = blobs([9, 14, 7, 12, 10], 3, seed=5)
+    return X, y, np.random.default_rng(6).normal(size=(40, 3))
+
+
+def overlapping(n=300, d=3, T=3, seed=0, spread=0.9):
+    """T overlapping classes of the same size."""
+    return blobs([n // T] * T, d, seed, spread)
+
+
+def endless(model, n=3000, **parameters):
+    """A fit that takes very much longer than any test: noise, a huge C and a tiny tolerance."""
+    return model.set_params(**dict(C=1e6, tol=1e-10, time_limit=60.0) | parameters), *overlapping(n, d=5, spread=3.0)
+
+
 DATA = dict(toy12=toy12, iris=iris, iris12=iris12, wine=wine, digits=digits, digits200=digits200)

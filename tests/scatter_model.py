@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from data_sets import blobs
 from oracles import Scatter, default_gamma, kernel_values
 
 from polymargin import JointSVC
@@ -22,12 +21,6 @@ every_config = pytest.mark.parametrize("params", CONFIGS, ids=name)
 
 def fit(X, y, weights=None, **params):
     return JointSVC("scatter", **(dict(gamma=0.4, tol=1e-9) | params)).fit(X, y, sample_weight=weights)
-
-
-def small():
-    """Five overlapping classes of unequal size, and new rows."""
-    X, y = blobs([9, 14, 7, 12, 10], 3, seed=5)
-    return X, y, np.random.default_rng(6).normal(size=(40, 3))
 
 
 def assert_same_model(a, b, Z, atol=2e-6, columns=slice(None)):

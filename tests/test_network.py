@@ -1,10 +1,10 @@
 """Nothing is fetched and nobody is called: import, fit, search, save and load work without a network."""
 
-import shutil
 import subprocess
 import sys
 
 import pytest
+from namespaces import namespace
 
 # Every way to the network that Python has asks the audit hooks first; pipes between processes are no network.
 PROGRAM = """
@@ -35,22 +35,14 @@ print("done")
 """
 
 
-def namespace():
-    """How to run a command where there is no network at all, if this system allows it."""
-    if not shutil.which("unshare"):
-        return None
-    words = ["unshare", "--map-root-user", "--net"]
-    return words if subprocess.run([*words, "true"], capture_output=True).returncode == 0 else None
-
-
 def test_no_network():
     done = subprocess.run(
-        [*(namespace() or []), sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300
+        [*(namespace("net") or []), sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0 and done.stdout == "done\n", done.stderr
 
 
-@pytest.mark.skipif(namespace() is None, reason="needs the right to make a network namespace")
+@pytest.mark.skipif(namespace("net") is None, reason="needs the right to make a network namespace")
 def test_there_is_none_in_the_namespace():
-    words = [*namespace(), sys.executable, "-c", "import socket; socket.create_connection(('192.0.2.1', 80), 5)"]
+    words = [*namespace("net"), sys.executable, "-c", "import socket; socket.create_connection(('192.0.2.1', 80), 5)"]
     assert "Network is unreachable" in subprocess.run(words, capture_output=True, text=True, timeout=60).stderr

@@ -1,11 +1,11 @@
 """A disk and a shared memory that are full: what was there stays, the sentence says so, and fits go on."""
 
 import json
-import shutil
 import subprocess
 import sys
 
 import pytest
+from namespaces import namespace
 
 # In a namespace of its own: 128 kB at the folder and at /dev/shm, which is full when models are fitted.
 PROGRAM = """
@@ -38,17 +38,9 @@ print(json.dumps(said))
 """
 
 
-def namespace():
-    """How to run a command that may mount, if this system allows it."""
-    if not shutil.which("unshare"):
-        return None
-    words = ["unshare", "--map-root-user", "--mount"]
-    return words if subprocess.run([*words, "true"], capture_output=True).returncode == 0 else None
-
-
-@pytest.mark.skipif(namespace() is None, reason="needs the right to make a mount namespace")
+@pytest.mark.skipif(namespace("mount") is None, reason="needs the right to make a mount namespace")
 def test_a_full_disk(tmp_path):
-    words = [*namespace(), sys.executable, "-c", PROGRAM, str(tmp_path)]
+    words = [*namespace("mount"), sys.executable, "-c", PROGRAM, str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

@@ -8,23 +8,13 @@ import numpy as np
 import pytest
 from clocks import assert_within
 from ctrl_c import CtrlC, interrupted_program, posix
-from data_sets import blobs
+from data_sets import blobs, endless
 from sklearn.exceptions import NotFittedError
 
 from polymargin import JointSVC, SupervisedIsomap
 from polymargin.smoothing import grnn
 
 pytestmark = posix
-
-
-def endless(n=3000, **parameters):
-    """A fit that takes very much longer than the test: noise, a huge C and a tiny tolerance."""
-    X, y = blobs([n // 3] * 3, 5, seed=0, spread=3.0)
-    return (
-        JointSVC(**{"machine": "scatter", "C": 1e6, "tol": 1e-10, "time_limit": 60.0, "n_jobs": 1, **parameters}),
-        X,
-        y,
-    )
 
 
 def assert_interruptible(model, X, y):
@@ -55,7 +45,7 @@ def assert_interruptible(model, X, y):
     ids=str,
 )
 def test_ctrl_c(parameters, capfd):
-    assert_interruptible(*endless(**parameters))
+    assert_interruptible(*endless(JointSVC("scatter", n_jobs=1), **parameters))
 
 
 def test_ctrl_c_with_many_rows():
@@ -72,13 +62,13 @@ def test_ctrl_c_in_a_callable_kernel():
         os.kill(os.getpid(), signal.SIGINT)
         return np.exp(-((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
 
-    model, X, y = endless(600, kernel=pressed)
+    model, X, y = endless(JointSVC("scatter", n_jobs=1), 600, kernel=pressed)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
 
 
 def test_a_fit_goes_on_after_ctrl_c():
-    model, X, y = endless(warm_start=True, tol=1e-3, C=1e4)
+    model, X, y = endless(JointSVC("scatter", n_jobs=1), warm_start=True, tol=1e-3, C=1e4)
     try:
         with CtrlC(0.3):
             model.fit(X, y)
@@ -91,7 +81,7 @@ def test_a_fit_goes_on_after_ctrl_c():
 
 
 def test_time_limit_is_kept():
-    model, X, y = endless(time_limit=0.5)
+    model, X, y = endless(JointSVC("scatter", n_jobs=1), time_limit=0.5)
     with pytest.warns(Warning, match="time_limit"):
         assert_within(1.5, lambda: model.fit(X, y))
     assert model.fit_seconds_ > 0.2  # some of the time is kept for the scores that the objectives need

@@ -10,7 +10,7 @@ import pytest
 import threadpoolctl
 from clocks import assert_within
 from compare import assert_same_scores
-from data_sets import blobs, iris
+from data_sets import blobs, endless, iris
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -207,11 +207,6 @@ class Watch:
         return self.steps is not None and self.heard.count("end steps") >= self.steps
 
 
-def endless():
-    X, y = blobs([1000, 1000, 1000], 5, seed=0, spread=3.0)
-    return JointSVC("scatter", C=1e6, tol=1e-10, time_limit=60.0), X, y
-
-
 def test_callbacks():
     pytest.importorskip("sklearn.callback")
     X, y = iris()
@@ -224,7 +219,7 @@ def test_callbacks():
 
 def test_a_callback_can_stop_the_fit():
     pytest.importorskip("sklearn.callback")
-    model, X, y = endless()
+    model, X, y = endless(JointSVC("scatter"))
     watch = Watch(steps=2)
     with pytest.warns(ConvergenceWarning, match="interrupted.*warm_start=True"):
         model.set_callbacks(watch).fit(X, y)
@@ -246,7 +241,7 @@ def test_who_has_stopped_a_fit_is_not_asked_again():
 
 def test_an_error_in_a_callback_is_raised_after_the_model_is_there():
     pytest.importorskip("sklearn.callback")
-    model, X, y = endless()
+    model, X, y = endless(JointSVC("scatter"))
     with pytest.raises(ZeroDivisionError):
         model.set_callbacks(Watch(error=ZeroDivisionError())).fit(X, y)
     assert model.status_ == "interrupted" and len(model.predict(X)) == len(X)

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polymargin import (
+    AutoSVC,
     JointSVC,
     KernelSearchCV,
     OneVsRestSVC,
@@ -30,12 +31,6 @@ from polymargin import (
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +190,15 @@ def test_searches_show_their_best_estimator(seed):
     assert_allclose(
         PrototypeDisplay.from_estimator(search, X, y).prototypes, PrototypeDisplay.from_estimator(best, X, y).prototypes
     )
+
+
+def test_auto_shows_its_machine(seed):
+    X, y = blobs([20, 20, 25], 4, seed=seed)
+    auto = AutoSVC("scatter", C=1.0, gamma=0.1, calibrate=False).fit(X, y)
+    inside = auto.machine_
+    assert_array_equal(WeightDisplay.from_estimator(auto).weights[0], WeightDisplay.from_estimator(inside).weights[0])
+    expected = PrototypeDisplay.from_estimator(inside, auto.encoder_.transform(X), y).prototypes
+    assert_allclose(PrototypeDisplay.from_estimator(auto, X, y).prototypes, expected)
 
 
 def test_reductions(fitted):

@@ -23,12 +23,6 @@ from polymargin.report.pictures import comparison_picture, feature_picture
 LONG = "chinstrap penguin (Pygoscelis antarctica) of the Biscoe and the Dream islands, for $5 to $10"
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def long_names(n):
     """Different names of 8 to 80 letters, some of one long word, one that matplotlib would hide."""
     names = [f"{k} {LONG[: 8 + 17 * k % 80]}" for k in range(n)]

@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-from data_sets import blobs
+from data_sets import overlapping
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from polymargin import CoreVectorSVC, LandmarkSVC, load_model, save_model, sensitivity_map
 from polymargin.landmarks import streams
-
-
-def overlapping(n=300, d=3, T=3, seed=0, spread=0.9):
-    return blobs([n // T] * T, d, seed, spread)
 
 
 def test_partial_fit_is_fit(by_passes, seed):

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 import threadpoolctl
 from ctrl_c import CtrlC, posix
-from data_sets import blobs
+from data_sets import overlapping
 from margin_oracles import Joint
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -24,10 +24,6 @@ from polymargin.machines import MACHINES
 
 SQUARED = [m for m in MACHINES if "squared_hinge" in MACHINES[m].losses]
 PROBLEMS = [(m, "hinge") for m in MACHINES] + [(m, "squared_hinge") for m in SQUARED]
-
-
-def overlapping(n=300, d=3, T=3, seed=0, spread=0.9):
-    return blobs([n // T] * T, d, seed, spread)
 
 
 def restricted(X, Z, gamma):

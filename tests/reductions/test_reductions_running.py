@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from clocks import SLOWER, assert_within
 from ctrl_c import CtrlC, posix
-from data_sets import blobs, digits, wine
+from data_sets import blobs, digits, endless, wine
 from oracles import rbf
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -100,16 +101,9 @@ def test_warm_start_from_another_c():
     )
 
 
-def endless(scheme, **parameters):
-    """A fit that takes very much longer than the test: noise, a huge C and a tiny tolerance."""
-    X, y = blobs([1000] * 3, 5, seed=0, spread=3.0)
-    model = type(scheme)(**scheme.get_params())
-    return model.set_params(C=1e6, tol=1e-10, **{"time_limit": 60.0, "n_jobs": 2, **parameters}), X, y
-
-
 @schemes
 def test_time_limit_is_kept(scheme):
-    model, X, y = endless(scheme, time_limit=0.5)
+    model, X, y = endless(clone(scheme), n_jobs=2, time_limit=0.5)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         model.fit(X, y)
     assert model.fit_seconds_ > 0.2 and model.status_ == "time_limit"  # some of it is kept for scores
@@ -128,7 +122,7 @@ def test_time_limit_is_kept(scheme):
     ids=lambda s: str(s) if isinstance(s, dict) else type(s).__name__,
 )
 def test_ctrl_c(scheme, parameters):
-    model, X, y = endless(scheme, **parameters)
+    model, X, y = endless(clone(scheme), **{"n_jobs": 2, **parameters})
     with CtrlC(0.3) as ctrl_c, pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert ctrl_c.delay < 2.0

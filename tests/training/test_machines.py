@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from data_sets import DATA, blobs
+from data_sets import DATA, blobs, small
 from margin_oracles import TABLE, Joint
 from oracle_values import JOINT_ROWS
 from oracles import binary_svc, linear, rbf
@@ -63,12 +63,6 @@ def assert_honest(est, X, y, weights=None, optimum=None, K=None):
 def assert_same_scores(a, b, Z, atol=2e-6, columns=slice(None)):
     assert a.primal_objective_ == pytest.approx(b.primal_objective_, rel=1e-7)
     np.testing.assert_allclose(a.decision_function(Z)[..., columns], b.decision_function(Z), atol=atol)
-
-
-def small():
-    """Five overlapping classes of unequal size, and new rows."""
-    X, y = blobs([9, 14, 7, 12, 10], 3, seed=5)
-    return X, y, np.random.default_rng(6).normal(size=(40, 3))
 
 
 # Reference optima

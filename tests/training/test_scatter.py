@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from data_sets import DATA, blobs
+from data_sets import DATA, blobs, small
 from oracle_values import PRINTED_16, ROWS
 from oracles import DEFINITE, KERNELS, binary_svc, rbf
 from scatter_model import (
@@ -19,7 +19,6 @@ from scatter_model import (
     fit,
     name,
     problem,
-    small,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, NuSVC

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from data_sets import DATA
+from data_sets import DATA, small
 from oracles import rbf
-from scatter_model import LOSSES, assert_same_model, centered, every_config, fit, name, small
+from scatter_model import LOSSES, assert_same_model, centered, every_config, fit, name
 
 
 @every_config

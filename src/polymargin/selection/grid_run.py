@@ -143,32 +143,37 @@ class GridRun:
         """Scores of the points on all folds; `share` is the part of each training set that is used."""
         rows = [self.row(point, (grid[0][point[0]], grid[1][point[1]]), share, iteration) for point in points]
         self.table += rows
-        numbers, memory = sorted({j for _, j in points}), budget(self.search.memory)
+        numbers = sorted({j for _, j in points})
         for part, (Z, folds) in enumerate(parts):
             engine = self.engine(part, Z)
             for done, j in enumerate(numbers):
-                path = sorted((row for row in rows if row["point"][1] == j), key=lambda row: grid[0][row["point"][0]])
-                left = [k for k in folds if any(np.isnan(row["fit_time"][k]) for row in path)]
-                path = [row for row in path if np.isnan(row["fit_time"][left]).any()]
-                Cs = [grid[0][row["point"][0]] for row in path]
-                where = {k: tuple(np.sort(engine.place[at]) for at in self.splits[k]) for k in left}
-                values = {k: engine.gamma(grid[1][j], train) for k, (train, _) in where.items()}
-                for value in unique(values.values()):
-                    if self.halted():
-                        break
-                    engine.set_gamma(value)
-                    same = [k for k in left if values[k] is value or np.array_equal(values[k], value)]
-                    used = {k: self.training_rows(engine, where[k][0], share) for k in same}
-                    n_scores = len(Cs) * len(self.y) * (len(self.splits) if self.train else 1)
-                    by_code = [k for k in same if engine.by_code(used[k], n_scores, memory)]
-                    if by_code:
-                        self.all_folds(engine, by_code, used, where, Cs, path)
-                    rest = [k for k in same if k not in by_code]
-                    self.run(lambda k: self.fold(Fold(engine, k, used[k], where[k][1]), Cs, path), rest)  # noqa: B023
+                path = sorted((row for row in rows if row["point"][1] == j), key=lambda row: row["values"][0])
+                self.along_C(engine, folds, path, share)
                 if not self.stop() and self.told("gamma"):
                     self.ended.set()
                 self.show(grid[1][j], (part + (done + 1) / len(numbers)) / len(parts))
         return rows
+
+    def along_C(self, engine: Any, folds: list[int], path: list[dict], share: float) -> None:
+        """The points of one gamma, in the order of their C, on those folds that have not seen them all."""
+        gamma = path[0]["values"][1]
+        left = [k for k in folds if any(np.isnan(row["fit_time"][k]) for row in path)]
+        path = [row for row in path if np.isnan(row["fit_time"][left]).any()]
+        Cs = [row["values"][0] for row in path]
+        where = {k: tuple(np.sort(engine.place[at]) for at in self.splits[k]) for k in left}
+        values = {k: engine.gamma(gamma, train) for k, (train, _) in where.items()}  # "scale" differs from fold to fold
+        memory, n_scores = budget(self.search.memory), len(Cs) * len(self.y) * (len(self.splits) if self.train else 1)
+        for value in unique(values.values()):
+            if self.halted():
+                return
+            engine.set_gamma(value)
+            same = [k for k in left if values[k] is value or np.array_equal(values[k], value)]
+            used = {k: self.training_rows(engine, where[k][0], share) for k in same}
+            by_code = [k for k in same if engine.by_code(used[k], n_scores, memory)]
+            if by_code:
+                self.all_folds(engine, by_code, used, where, Cs, path)
+            rest = [k for k in same if k not in by_code]
+            self.run(lambda k: self.fold(Fold(engine, k, used[k], where[k][1]), Cs, path), rest)  # noqa: B023
 
     def row(self, point: tuple[int, int], values: tuple, share: float, iteration: int | None) -> dict:
         """A row of the table: empty, or with the results of an earlier run."""
