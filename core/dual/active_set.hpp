@@ -59,6 +59,20 @@ struct ActiveSet {
     list.resize(most);
   }
 
+  // The positions of at most `most` rows with the largest keys, some that want to grow and some that want to fall: under a sum
+  // constraint one kind alone cannot move.
+  template <class Falls>
+  std::vector<Index> worst(Index most, const Falls& falls) const {
+    std::vector<Index> growing, falling;
+    for (Index k = 0; k < m; ++k)
+      if (key[k] > 0) (falls(k) ? falling : growing).push_back(k);
+    const Index n_up = static_cast<Index>(growing.size()), n_down = static_cast<Index>(falling.size());
+    keep_worst(growing, std::max(most / 2, most - n_down));
+    keep_worst(falling, std::max(most / 2, most - n_up));
+    growing.insert(growing.end(), falling.begin(), falling.end());
+    return growing;
+  }
+
   // The next active set: leaves out rows that are held at their bounds by more than the violation. Those that were active
   // stay unless they are held; of the others at most `most` come in, the worst first.
   std::vector<Index> contenders(double violation, const std::vector<char>& was_active, Index most) const {

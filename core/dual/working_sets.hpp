@@ -216,15 +216,8 @@ class WorkingSets {
       set_positions_ = everything(active_.m);
       return;
     }
-    // Some that want to grow and some that want to fall: under a sum constraint one kind alone cannot move.
-    std::vector<Index> chosen, falling;
-    for (Index k = 0; k < active_.m; ++k)
-      if (active_.key[k] > 0) (policy_.wants_to_fall(k) ? falling : chosen).push_back(k);
     const Index fresh = recent_.empty() ? size : size / 2;
-    const Index n_up = static_cast<Index>(chosen.size()), n_down = static_cast<Index>(falling.size());
-    active_.keep_worst(chosen, std::max(fresh / 2, fresh - n_down));
-    active_.keep_worst(falling, std::max(fresh / 2, fresh - n_up));
-    chosen.insert(chosen.end(), falling.begin(), falling.end());
+    std::vector<Index> chosen = active_.worst(fresh, [&](Index k) { return policy_.wants_to_fall(k); });
     std::vector<char> taken(active_.m, 0);
     for (Index k : chosen) taken[k] = 1;
     for (Index k : recent_) {
