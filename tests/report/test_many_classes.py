@@ -10,6 +10,13 @@ from polymargin import AutoSVC
 from polymargin.report import write_report
 from polymargin.report.facts import facts, kinds_of_columns
 
+NAMES_ABOVE = """[...document.querySelectorAll('.confusion thead th')].map(cell => {
+    const range = document.createRange()
+    range.selectNodeContents(cell)
+    const box = range.getBoundingClientRect()
+    return [box.left, box.right]
+})"""  # left and right ends of the words themselves
+
 
 @pytest.fixture(scope="module")
 def few_rows():
@@ -50,6 +57,22 @@ def test_long_names_of_many_classes_have_room_on_paper(few_rows, browser, tmp_pa
     )
     line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.classes td')).lineHeight)")
     assert len(heights) == 40 and max(heights) < 2.6 * line
+    page.close()
+
+
+def test_names_above_a_matrix_are_apart_and_charts_are_printed_whole(browser, tmp_path):
+    """Names a little wider than their cells; few bars and the facts of the run are not parted by a new page."""
+    X, y = np.arange(24.0)[:, None], np.repeat(["blue", "green", "black"], 8)
+    model = AutoSVC(C=10.0, gamma=0.1, calibrate=False).fit(X, y)
+    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page.goto(write_report(model, X, y, tmp_path / "r.html").as_uri())
+    assert "“<bdi>black</bdi>”, one of the largest of 3 classes, were" in page.locator(".figures").inner_html()
+    boxes = np.array(page.evaluate(NAMES_ABOVE))
+    assert len(boxes) == 3 and np.all(boxes[1:, 0] - boxes[:-1, 1] > 6)  # more than a blank
+    page.emulate_media(media="print")
+    for chart in (".counts", "dl"):
+        kept = page.locator(chart).locator("xpath=ancestor::*[contains(@class, 'keep')]")
+        assert kept.evaluate("e => getComputedStyle(e).breakInside") == "avoid"
     page.close()
 
 
