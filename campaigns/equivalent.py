@@ -12,7 +12,7 @@ CORE_ERROR = "return error if error > MOST_ROUNDING * size or slacks.is_hidden(n
 HIDDEN = "max(MOST_ROUNDING * self.size, EPS "
 ROOT = "(np.sqrt(2 * self.size) + root) * root"
 QUANTILE = "np.quantile(errors * strength, 1 - HEAVY)"
-ROUNDED = "if out[\"status\"] != \"solved\" or self.error(q) <= tol * self.unit(out)::  self.error(q) "
+ROUNDED = 'if out["status"] != "solved" or self.error(q) <= tol * self.unit(out)::  self.error(q) '
 
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("training/certificates.py", f"{CORE_ERROR}error > MOST_ROUNDING * size  ->  error >= MOST_ROUNDING * size"): SAME,

@@ -150,7 +150,10 @@ def test_other_formats(tmp_path):
 BAD = {
     "no such file": (("fit", "none.csv"), "expected a file at none.csv, got none"),
     "no target": (("fit", "train.csv"), "; name the one with the labels (--target)"),
-    "a row to embed": (("embed", "pair.csv", "-t", "cultivar"), "expected at least 2 rows that are not held out, got 1"),
+    "a row to embed": (
+        ("embed", "pair.csv", "-t", "cultivar"),
+        "expected at least 2 rows that are not held out, got 1",
+    ),
     "a class with one row": (
         ("compare", "lone.csv", "-t", "cultivar", "--folds", "3"),
         "rows of every class for 3 folds, got 1 of 'barbera'; remove the class",

@@ -221,7 +221,10 @@ def _split(path: Path, frame: Any, target: str | None, lines: Any) -> LabeledRow
         shown = ", ".join(names if len(names) <= 12 else [*names[:6], "...", *names[-5:]])
         raise ReadError(
             f"{path}: expected the target column {target!r}, got the columns {shown}"
-            + ((nearest(target, frame.columns) if len(target) > 1 else "") or "; name the one with the labels (--target)")
+            + (
+                (nearest(target, frame.columns) if len(target) > 1 else "")
+                or "; name the one with the labels (--target)"
+            )
         )
     y = _stripped(frame[target])
     missing = np.flatnonzero(y.isna().to_numpy())
