@@ -12,7 +12,6 @@
 //                                         returns the largest violation, and P.tolerance() says what is accepted then
 //   P.wants_to_fall(k)                    which way row k would go, where sums tie rows together (else false)
 //   P.slope(k, F, A, old, before)         change of row k times its gradient, before or after it
-//   P.most_rows(), P.most_at_once()       of a working set, and of one that is the whole problem
 //   P.square(q), P.load, P.solve, P.value the working set: its kernel values, its start, its steps, its solution
 //   P.together(...)                       rows whose free variables should be moved together now, by P.descend
 //   P.add_rows, P.add_blocks              what changes of variables add to scores
@@ -96,8 +95,8 @@ class WorkingSets {
  private:
   static constexpr Index kBlock = 768;  // largest working set of a large problem
   static constexpr Index kLeast = 96;   // and the smallest: where few rows of a set move, the next one is half as large
-  // Up to this size the working set is the whole problem, and after so many rounds up to what the policy can solve at once.
-  static constexpr Index kWhole = 1024, kRounds = 12;
+  static constexpr Index kWhole = 1024;      // up to this size the working set is the whole problem; larger ones take
+  static constexpr Index kRounds = 12;       // rounds before that
   static constexpr double kFirstTol = 0.3;   // of the first active set, where it was given: others will upset it
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
@@ -143,8 +142,7 @@ class WorkingSets {
   void set_up() {
     policy_.set_up(active_.rows, active_.A.data());
     set_positions_.clear(), recent_.clear(), local_.forget();
-    n_rounds_ = 0;
-    measured_ = false;
+    measured_ = false, n_rounds_ = 0;
   }
 
   // The active problem is solved: the exact scores of all others, and the next active set.
@@ -396,8 +394,7 @@ class WorkingSets {
   double stage_tol_ = 0;  // violation at which an active set is solved well enough
   std::vector<const T*> fetched_;
   double share_ = kShare;  // of the violation, to which the next one is solved
-  Index wanted_ = kBlock;  // rows of the next working set, at most
-  Index n_rounds_ = 0;     // on this active set
+  Index wanted_ = kBlock, n_rounds_ = 0;  // rows of the next working set, at most; rounds on this active set
 };
 
 }  // namespace polymargin
