@@ -12,7 +12,6 @@
 //                                         returns the largest violation, and P.tolerance() says what is accepted then
 //   P.wants_to_fall(k)                    which way row k would go, where sums tie rows together (else false)
 //   P.slope(k, F, A, old, before)         change of row k times its gradient, before or after it
-//   P.most_rows(), P.most_at_once()       of a working set, and of one that is the whole problem
 //   P.square(q), P.load, P.solve, P.value the working set: its kernel values, its start, its steps, its solution
 //   P.together(...)                       rows whose free variables should be moved together now, by P.descend
 //   P.add_rows, P.add_blocks              what changes of variables add to scores
@@ -142,8 +141,7 @@ class WorkingSets {
   void set_up() {
     policy_.set_up(active_.rows, active_.A.data());
     set_positions_.clear(), recent_.clear(), local_.forget();
-    n_rounds_ = 0;
-    measured_ = false;
+    measured_ = false, n_rounds_ = 0;
   }
 
   // The active problem is solved: the exact scores of all others, and the next active set.
@@ -389,8 +387,7 @@ class WorkingSets {
   double stage_tol_ = 0;  // violation at which an active set is solved well enough
   std::vector<const T*> fetched_;
   double share_ = kShare;  // of the violation, to which the next one is solved
-  Index wanted_ = kBlock;  // rows of the next working set, at most
-  Index n_rounds_ = 0;     // on this active set
+  Index wanted_ = kBlock, n_rounds_ = 0;  // rows of the next working set, at most; rounds on this active set
 };
 
 }  // namespace polymargin

@@ -39,6 +39,16 @@ def test_scatter_at_large_C(intercept, seed):
     assert model.status_ == "solved" and model.duality_gap_ < 1e-5
 
 
+def test_more_free_rows_than_a_working_set_has(seed):
+    """They are solved together to rounding, which leaves no gap that comes from the tolerance."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(2000) % 3
+    X = rng.normal(0, 0.3, (3, 10))[y] + rng.normal(size=(2000, 10))
+    model = JointSVC("scatter", C=2.0**15, gamma=0.1).fit(X, y)
+    assert model.status_ == "solved" and model.duality_gap_ < 1e-6
+    assert len(model.support_) > 768
+
+
 @pytest.mark.parametrize("n_groups", [1, 3, 20])
 @pytest.mark.parametrize("m, decades, most", [(120, 3, 200_000), (240, 4, 2_000)])
 def test_sums_and_optimum_of_dense_programs(m, decades, most, n_groups, seed):

@@ -253,8 +253,8 @@ class Search:
     def primal(self, found: Found) -> tuple[float, float, Search | None]:
         """P, the rho that attains it, and a search that would measure P more exactly, if necessary.
 
-        Rounding of kernel values, which enters P - D four times, is added to P. Where D has none and float64 values of all
-        rows are cheap, the more exact search has none either.
+        Rounding of kernel values, which enters P - D four times, is added to P. Where D has none and float64 values of
+        all rows are cheap, the more exact search has none either.
         """
         rounding = 4 * self.form.error
         square = self.model.square + rounding
