@@ -13,8 +13,10 @@ HIDDEN = "max(MOST_ROUNDING * self.size, EPS "
 ROOT = "(np.sqrt(2 * self.size) + root) * root"
 QUANTILE = "np.quantile(errors * strength, 1 - HEAVY)"
 ROUNDED = 'if out["status"] != "solved" or self.error(q) <= tol * self.unit(out)::  self.error(q) '
+INSIDE = "with fewer than two rows outside the end is here, whatever the slope"
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    ("core_vectors/forecast.py", "slope = np.log(V / max(outside, 1.0)) / np.log(core / m):  1.0  ->  2.0"): INSIDE,
     ("training/certificates.py", f"{CORE_ERROR}error > MOST_ROUNDING * size  ->  error >= MOST_ROUNDING * size"): SAME,
     (
         "training/certificates.py",

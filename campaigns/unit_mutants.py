@@ -23,9 +23,13 @@ SECONDS = 20  # of processor time for the tests of one mutant: who runs on has b
 UNITS = {
     "training/certificates.py": "training/test_claims.py training/test_certificates.py",
     "training/runs.py": "training/test_claims.py",
+    "core_vectors/forecast.py": "core_vectors/test_forecast.py",
 }
 # Of tests that are nearest to a module, those that call its functions.
-CHOSEN = {"training/test_certificates.py": "gaps or slacks or rounding_of_core"}
+CHOSEN = {
+    "training/test_certificates.py": "gaps or slacks or rounding_of_core",
+    "core_vectors/test_forecast.py": "line_in or one_look or based_on or hopeless",
+}
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, load_model, save_model
 from polymargin.core_vectors import forecast, growth, options, whole
-from polymargin.core_vectors.forecast import Forecast
 
 N = 2000
 
@@ -31,7 +30,7 @@ def overlapping(seed, n=N):
 @pytest.mark.parametrize("slope", [0.0, 0.5, 2.0])
 def test_a_line_in_logarithms_is_followed_to_its_end(slope):
     """V(m) = 1e5 (m / 100)^-s meets V = m at (1e5 100^s)^(1 / (1 + s))."""
-    seen = Forecast()
+    seen = forecast.Forecast()
     for m in (100, 300, 600, 1200, 2400):
         seen.see(m, 1e5 * (m / 100) ** -slope)
     assert seen.end == pytest.approx(max((1e5 * 100**slope) ** (1 / (1 + slope)), 2400))
@@ -39,7 +38,7 @@ def test_a_line_in_logarithms_is_followed_to_its_end(slope):
 
 
 def test_one_look_is_not_enough():
-    seen = Forecast()
+    seen = forecast.Forecast()
     assert seen.end is None and not seen.hopeless(1)
     seen.see(1000, 1e6)
     assert seen.end is None
@@ -47,6 +46,39 @@ def test_one_look_is_not_enough():
     assert seen.end == pytest.approx(1e6) and not seen.hopeless(20_000)
     seen.see(3000, 10.0)  # they are all in
     assert seen.end == 3000 and not seen.hopeless(20_000)
+
+
+def looks(*seen):
+    """The forecast after core vectors and rows outside, pair by pair."""
+    found = forecast.Forecast()
+    for core, outside in seen:
+        found.see(core, outside)
+    return found
+
+
+def test_what_a_forecast_is_based_on():
+    """A core set of 512, half of enough, and one that is smaller by a factor of 1.5, the last such one; rows outside
+    that become more are as bad as ones that stay."""
+    assert looks((300, 1e5), (511, 1e5)).end is None and looks((300, 1e5), (512, 1e5)).end == pytest.approx(1e5)
+    assert looks((1000, 1e5), (1499, 1e5)).end is None and looks((1000, 1e5), (1500, 1e5)).end == pytest.approx(1e5)
+    assert looks((100, 1e6), (1000, 1e5), (2000, 1e5)).end == pytest.approx(1e5)
+    assert looks((1000, 1e4), (2000, 4e4)).end == pytest.approx(4e4)
+    assert looks((1000, 1e4), (2000, 0.0)).end == 2000
+
+
+def test_when_a_core_set_is_hopeless():
+    """By two forecasts, with as many core vectors as allowed, or 1,024."""
+    twice = looks((1000, 9e4), (1500, 9e4), (2400, 9e4))
+    assert twice.hopeless(59_999) and not twice.hopeless(60_000)
+    assert twice.hopeless(89_999, beyond=1.0) and not twice.hopeless(90_000, beyond=1.0)
+    assert not looks((1000, 9e4), (1500, 9e4)).hopeless(10_000)
+    assert not looks((1000, 9e4), (1500, 10.0), (2400, 9e4)).hopeless(10_000)
+    assert looks((1000, 9e4), (1500, 10.0), (2400, 9e4), (4000, 9e4)).hopeless(10_000)
+    few = looks((300, 9e4), (600, 9e4), (900, 9e4))
+    assert few.hopeless(900) and not few.hopeless(901)
+    for core in (1023, 1024):
+        assert looks((300, 9e4), (600, 9e4), (core, 9e4)).hopeless(2000) == (core == 1024)
+    assert [forecast.dense(n) for n in (100, 4000, 4004, 8000)] == [1000, 1000, 1001, 2000]
 
 
 @pytest.mark.parametrize("scheme", ["joint", "pairwise"])

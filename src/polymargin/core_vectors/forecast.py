@@ -49,5 +49,6 @@ class Forecast:
 
     def hopeless(self, most: int, beyond: float = BEYOND) -> bool:
         """Whether, by the last two forecasts, the core set will exceed `beyond` times `most`."""
-        core = self.seen[-1][0] if self.seen else 0
-        return core >= min(ENOUGH, most) and len(self.ends) > 1 and min(self.ends[-2:]) > beyond * most
+        if len(self.ends) < 2 or self.seen[-1][0] < min(ENOUGH, most):
+            return False
+        return min(self.ends[-2:]) > beyond * most
