@@ -137,7 +137,7 @@ def test_core_sets_state_the_primal_without_what_float32_may_hide(seed):
 
 @pytest.mark.parametrize("machine", ["llw", "adm", "ats", "atm"])
 def test_stopped_fits_far_away_state_the_values_of_their_weights(machine, seed):
-    """Weights of rows at 1e6 are what is left of coefficients that cancel; both sides sum them in extended precision."""
+    """Weights of rows at 1e6 are what is left of coefficients that cancel, summed in extended precision."""
     rng = np.random.default_rng(seed)
     C, y = 1000.0, np.arange(60) % 3
     X = 1e6 + rng.normal(size=(3, 4))[y] + rng.normal(size=(60, 4))

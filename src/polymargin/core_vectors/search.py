@@ -19,7 +19,7 @@ from ..training.runs import FLOAT64_ROWS
 
 EDGES = 4096  # values of rho among which the primal is minimized
 NEGLIGIBLE = 1e-6  # relative error of P that counts as none
-CHEAP = 1e8  # kernel values, well under a second
+EXACT_VALUES = 1e8  # kernel values, well under a second
 
 
 @dataclass
@@ -243,12 +243,12 @@ class Search:
     def primal(self, found: Found) -> tuple[float, float, Search | None]:
         """P, the rho that attains it, and a search that would measure P more exactly, if necessary.
 
-        Rounding of kernel values, which enters P - D four times, is added to P. Where D has none and float64 values of all
-        rows are cheap, the more exact search has none either.
+        Rounding of kernel values, which enters P - D four times, is added to P. Where D has none and float64 values of
+        all rows are cheap, the more exact search has none either.
         """
         rounding = 4 * self.form.error
         square = self.model.square + rounding
-        cheap = len(self.known) <= FLOAT64_ROWS and found.n * len(self.model.alpha) <= CHEAP
+        cheap = len(self.known) <= FLOAT64_ROWS and found.n * len(self.model.alpha) <= EXACT_VALUES
         exact = replace(self, form=self.form.widened()) if cheap and rounding > 0 else None
         if self.form.ridge == 0:  # no slack: rho is the smallest score
             return square - 2 * found.lowest, found.lowest, exact
