@@ -38,8 +38,8 @@ struct ExactSum {
   long double value() const { return high + low; }
 };
 
-// sum_r coef[r] x_r of one feature. Values count from the first of them: coefficients that cancel are summed exactly before what is
-// large in all rows multiplies their sum.
+// sum_r coef[r] x_r of one feature. Values count from the first of them: coefficients that cancel are summed exactly before
+// what is large in all rows multiplies their sum.
 struct WeightSum {
   double origin = 0;
   bool begun = false;

@@ -1,6 +1,7 @@
 """What a fit claims where double precision, or the kernel, leaves nothing to claim."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import CoreVectorSVC, EnclosingBall, JointSVC, OneVsRestSVC, PairwiseSVC
 from polymargin.training import certificates
+from polymargin.training.expansions import weights
 from polymargin.training.runs import Values, in_precision
 
 
@@ -134,7 +136,7 @@ def test_core_sets_state_the_primal_without_what_float32_may_hide(seed):
 
 @pytest.mark.parametrize("machine", ["llw", "adm", "ats", "atm"])
 def test_stopped_fits_far_away_state_the_values_of_their_weights(machine, seed):
-    """Weights of rows at 1e6 are what is left of coefficients that cancel; both sides sum them in long double."""
+    """Weights of rows at 1e6 are what is left of coefficients that cancel, summed in extended precision."""
     rng = np.random.default_rng(seed)
     C, y = 1000.0, np.arange(60) % 3
     X = 1e6 + rng.normal(size=(3, 4))[y] + rng.normal(size=(60, 4))
@@ -264,3 +266,13 @@ def test_no_margin_is_seen_through_the_rounding_of_given_values(rng):
     Z, y = rng.normal(size=(80, 4)).astype(np.float32), rng.integers(0, 2, 80)
     est = fit(JointSVC("scatter", nu=0.5, intercept="exact", kernel="precomputed", max_iter=100_000), Z @ Z.T, y)
     assert est.status_ == "no_margin"
+
+
+def test_weights_of_coefficients_that_cancel(rng):
+    """At large C they may be as small as the rounding of their terms in float64."""
+    X = 1e4 * rng.normal(size=(30, 5))
+    B = 1e4 * rng.normal(size=(3, 30))
+    B -= B @ X @ np.linalg.solve(X.T @ X, X.T)
+    exact = [[float(sum(Fraction(b) * Fraction(x) for b, x in zip(row, column))) for column in X.T] for row in B]
+    rounding = np.finfo(np.longdouble).eps * float((abs(B) @ abs(X)).max())
+    np.testing.assert_allclose(weights(X, B), exact, rtol=0, atol=len(X) * rounding)

@@ -19,7 +19,7 @@ from ..training.runs import FLOAT64_ROWS
 
 EDGES = 4096  # values of rho among which the primal is minimized
 NEGLIGIBLE = 1e-6  # relative error of P that counts as none
-QUICK = 1e8  # kernel values, well under a second
+EXACT_VALUES = 1e8  # kernel values, well under a second
 
 
 @dataclass
@@ -258,7 +258,7 @@ class Search:
         """
         rounding = 4 * self.form.error
         square = self.model.square + rounding
-        cheap = len(self.known) <= FLOAT64_ROWS and found.n * len(self.model.alpha) <= QUICK
+        cheap = len(self.known) <= FLOAT64_ROWS and found.n * len(self.model.alpha) <= EXACT_VALUES
         exact = replace(self, form=self.form.widened()) if cheap and rounding > 0 else None
         if self.form.ridge == 0:  # no slack: rho is the smallest score
             return square - 2 * found.lowest, found.lowest, exact

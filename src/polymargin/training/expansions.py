@@ -33,6 +33,7 @@ CHEAP = 1 << 14
 LARGEST_COEF = 1 << 28
 LARGEST_BLOCK = 1 << 22  # scores that wait for a decision
 MOST_SUMMED = 1 << 24  # coefficients
+CANCELED = 1e-9  # relative error of weights that is no longer rounding of scores
 # Labels of so many rows are worth a look at the errors of float32 scores, which are to be small beside the margin.
 MANY_ROWS, MOST_DOUBT = 256, 0.05
 
@@ -186,17 +187,31 @@ class KernelExpansion(NoProbabilities, ClassifierMixin, Estimator):
 
 
 def weights(X: Any, B: Any) -> np.ndarray:
-    """sum_i B[c, i] x_i, in extended precision: far from the origin the terms nearly cancel."""
+    """sum_i B[c, i] x_i, in extended precision where the terms nearly cancel: far from the origin, and at large C."""
     if sp.issparse(X):
         product = X.T.astype(np.longdouble) @ B.T.astype(np.longdouble)
         return np.ascontiguousarray((product.toarray() if sp.issparse(product) else product).T, dtype=np.float64)
-    real: Any = np.float64
-    coef, sums = B.T, B.astype(np.longdouble).sum(axis=1)
     center = X[:COPIED_ROWS].mean(axis=0, dtype=np.float64) if len(X) else np.zeros(X.shape[1])
-    if len(X) and kernels.is_far(X, np.arange(len(X))):  # slow, but the center would magnify rounding errors
-        coef, real = coef.astype(np.longdouble), np.longdouble
-        sums = [math.fsum(row.data if sp.issparse(row) else row) for row in B]
-    coef = coef.tocsr() if sp.issparse(coef) else coef
+    if not (len(X) and kernels.is_far(X, np.arange(len(X)))):
+        W = summed(X, B, center, B.astype(np.longdouble).sum(axis=1), np.float64)
+        squares = np.asarray((B.multiply(B) if sp.issparse(B) else B * B).sum(axis=1)).ravel()
+        largest = np.einsum("ij,ij->j", X, X, dtype=np.float64).max(initial=0.0)
+        if not np.any(EPS * np.sqrt(squares * largest) > CANCELED * np.abs(W).max(axis=1, initial=0.0)):
+            return W
+    # Slow, but rounding errors would be magnified, and most of all those that the center multiplies.
+    sums = [extended_sum(row.data if sp.issparse(row) else row) for row in B]
+    return summed(X, B, center, sums, np.longdouble)
+
+
+def extended_sum(values: np.ndarray) -> np.longdouble:
+    """The exact sum, rounded to extended precision."""
+    total = math.fsum(values)
+    return np.longdouble(total) + math.fsum((*values, -total))
+
+
+def summed(X: np.ndarray, B: Any, center: np.ndarray, sums: Any, real: Any) -> np.ndarray:
+    """sum_i B[c, i] x_i in this type; `sums` are those of B."""
+    coef = B.T.astype(real).tocsr() if sp.issparse(B) else B.T.astype(real)
     W = np.multiply.outer(np.asarray(sums, dtype=np.longdouble), center)
     for at in range(0, len(X), COPIED_ROWS):
         W += coef[at : at + COPIED_ROWS].T @ (X[at : at + COPIED_ROWS].astype(real) - center)
