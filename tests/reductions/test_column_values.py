@@ -26,10 +26,14 @@ def test_few_kernel_values_where_few_rows_are_support_vectors(sizes):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_made_when_they_are_needed_give_the_same_model(dtype):
-    """Pairs of 800 rows with few support vectors; a kernel matrix that is given has all its values."""
+@pytest.mark.parametrize("d", [4, 130])
+def test_rows_made_when_they_are_needed_give_the_same_model(dtype, d):
+    """Pairs of 800 rows with few support vectors; a kernel matrix that is given has all its values.
+
+    Rows of 130 features are made several at a time.
+    """
     X, y = blobs([400, 450, 350], 4, seed=0, spread=0.3)
-    X = X.astype(dtype)
+    X = np.tile(X, (1, (d + 3) // 4))[:, :d].astype(dtype) / np.sqrt(d / 4)
     some = PairwiseSVC(10.0, gamma=0.1).fit(X, y)
     assert some.status_ == "solved" and some.n_kernel_evals_ < 0.25 * len(y) ** 2
     whole = PairwiseSVC(10.0, kernel="precomputed").fit(rbf(X, X, 0.1), y)

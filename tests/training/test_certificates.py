@@ -2,6 +2,7 @@
 
 import warnings
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -273,6 +274,6 @@ def test_weights_of_coefficients_that_cancel(rng):
     X = 1e4 * rng.normal(size=(30, 5))
     B = 1e4 * rng.normal(size=(3, 30))
     B -= B @ X @ np.linalg.solve(X.T @ X, X.T)
-    exact = [[float(sum(Fraction(b) * Fraction(x) for b, x in zip(row, column))) for column in X.T] for row in B]
+    exact = [[float(sum(map(mul, map(Fraction, row), map(Fraction, column)))) for column in X.T] for row in B]
     rounding = np.finfo(np.longdouble).eps * float((abs(B) @ abs(X)).max())
     np.testing.assert_allclose(weights(X, B), exact, rtol=0, atol=len(X) * rounding)

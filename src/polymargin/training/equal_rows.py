@@ -20,7 +20,7 @@ from .problem import Solution
 WORTH = 0.9  # merging pays if at most this share of the rows is left
 ALL_LOOKED_AT = 1024  # rows; if there are more, a sample is examined first
 GOLDEN = (5**0.5 - 1) / 2
-TRACE = 1e-12  # parts of a value that are no more than this
+LEAST_PART = 1e-12  # of a value: less is rounding
 SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits have no pattern
 
 
@@ -70,7 +70,7 @@ class Merged:
         if upper is None:
             return {"indptr": begin, "indices": rows, "values": whole * self.share[rows]}
         part = np.clip(np.abs(whole) - self.earlier(upper)[rows], 0.0, upper[rows])
-        kept = part > TRACE * np.abs(whole)
+        kept = part > LEAST_PART * np.abs(whole)
         number = np.append(0, np.cumsum(kept))
         return {"indptr": number[begin], "indices": rows[kept], "values": np.copysign(part, whole)[kept]}
 
