@@ -37,26 +37,26 @@ class RowStore {
  public:
   static constexpr Index kLeastRows = 16;  // kept even where the memory budget is smaller
   static constexpr Index kSample = 4096;   // a larger problem starts on a sample of this size
+  static constexpr Index kWhole = 1024;    // up to this size a working set may be the whole problem,
+  static constexpr Index kLeastSet = 256;  // and up to this one whatever the memory
 
-  static constexpr Index kWhole = 1024;    // up to this size a working set may be the whole problem
-
-  // Of the memory: the values of a working set at most, and of the rest rows over all columns, and active ones.
-  static constexpr double kSetShare = 0.25, kShare = 0.45, kActiveShare = 0.4;
+  // Of the memory: rows over all columns, active ones, and the values of a working set, most of which come from these.
+  static constexpr double kShare = 0.5, kActiveShare = 1.0 / 3, kSetShare = 0.2;
 
   // `all` may hold rows of an earlier solve and is left for the next one.
   RowStore(const KernelBlocks<T>& K, Span<const Index> rows, std::unique_ptr<RowCache<T>>& all, double memory,
            Team& team)
-      : K_(K), rows_(rows), all_(all), memory_(for_rows(rows.size, memory)), team_(team) {}
+      : K_(K), rows_(rows), all_(all), memory_(memory), team_(team) {}
 
   // Rows of a working set whose values this memory has room for.
   static Index most_in_set(double memory) {
     const double fit = std::sqrt(kSetShare * memory / sizeof(T));
-    return static_cast<Index>(std::clamp(fit, double(kLeastRows), double(kWhole)));
+    return static_cast<Index>(std::clamp(fit, double(kLeastSet), double(kWhole)));
   }
   // What the rows of n columns leave of the memory: for the factor of a face, and blocks in the making.
   static double left(Index n, double memory) {
-    const double whole = double(n) * double(n) * sizeof(T), most = for_rows(n, memory);
-    return most - std::min(whole, kShare * most) - std::min(whole, kActiveShare * most);
+    const double whole = double(n) * double(n) * sizeof(T);
+    return memory - std::min(whole, kShare * memory) - std::min(whole, kActiveShare * memory);
   }
 
   // Rows over all columns.
@@ -94,11 +94,6 @@ class RowStore {
   }
 
  private:
-  static double for_rows(Index n, double memory) {
-    const double set = double(std::min(n, most_in_set(memory)));
-    return std::max(memory - set * set * sizeof(T), 0.0);
-  }
-
   const KernelBlocks<T>& K_;
   Span<const Index> rows_;
   std::unique_ptr<RowCache<T>>& all_;

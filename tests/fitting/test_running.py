@@ -158,7 +158,7 @@ def test_progress_bar(monkeypatch):
     X, y = iris()
     JointSVC("scatter", verbose=1).fit(X, y)
     with progress.Progress(JointSVC("scatter"), 1e-3, 1, {}) as shown:
-        assert shown.bar is not None
+        assert shown.shown.bar is not None
         shares = []
         for violation in (1.0, 0.1, 0.5, 0.01, 1e-3, 1e-9):
             assert not shown({**EVENT, "violation": violation})
