@@ -173,7 +173,7 @@ class GridRun:
             if by_code:
                 self.all_folds(engine, by_code, used, where, Cs, path)
             rest = [k for k in same if k not in by_code]
-            self.run(lambda k: self.fold(Fold(engine, k, used[k], where[k][1]), Cs, path), rest)  # noqa: B023
+            self.run(lambda k, used=used: self.fold(Fold(engine, k, used[k], where[k][1]), Cs, path), rest)
 
     def row(self, point: tuple[int, int], values: tuple, share: float, iteration: int | None) -> dict:
         """A row of the table: empty, or with the results of an earlier run."""
