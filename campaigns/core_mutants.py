@@ -93,7 +93,8 @@ def main() -> int:
         folder = Path(scratch)
         for part in ("core", "src"):
             shutil.copytree(HOME / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-        for part in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"):
+        (folder / "docs").mkdir()
+        for part in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "docs/package_index.py"):
             shutil.copy(HOME / part, folder / part)
         installed(folder)
         for name, line, told, text in (every[k] for k in chosen):
