@@ -66,13 +66,13 @@ class Merged:
         end = np.cumsum(size)
         first = np.cumsum(n_rows)[indices] - end  # of the rows of each entry, in the order of their groups
         rows = np.argsort(self.group, kind="stable")[np.arange(size.sum()) + np.repeat(first, size)]
-        begin, whole = np.append(0, end)[indptr], np.repeat(values, size)
+        begin, whole = np.append(0, end), np.repeat(values, size)  # where the rows of each entry begin
         if upper is None:
-            return {"indptr": begin, "indices": rows, "values": whole * self.share[rows]}
+            return {"indptr": begin[indptr], "indices": rows, "values": whole * self.share[rows]}
         part = np.clip(np.abs(whole) - self.earlier(upper)[rows], 0.0, upper[rows])
         kept = part > LEAST_PART * np.abs(whole)
-        number = np.append(0, np.cumsum(kept))
-        return {"indptr": number[begin], "indices": rows[kept], "values": np.copysign(part, whole)[kept]}
+        number = np.append(0, np.cumsum(kept))[begin]
+        return {"indptr": number[indptr], "indices": rows[kept], "values": np.copysign(part, whole)[kept]}
 
     def earlier(self, values: np.ndarray) -> np.ndarray:
         """For each row, the sum over the rows of its group that come before it."""
