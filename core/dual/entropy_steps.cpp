@@ -171,17 +171,29 @@ Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::fu
         }
         if (high - low <= worst) continue;
         lowest = at_low, highest = at_high;
-        worst = high - low, begin = qp.groups[g], end = qp.groups[g + 1], best = 0;
-        for (Index k = begin; k < end; ++k) {
-          double gap = high - h[k], key = gap * gap / (qp.diagonal[k] + up[k]);
-          if (gap > 0 && qp.t[k] < kFull && key > best) best = key, i = k;
-        }
+        worst = high - low, begin = qp.groups[g], end = qp.groups[g + 1];
       }
-      best = 0;
-      for (Index k = begin; i >= 0 && k < end; ++k) {
-        double gap = h[k] - h[i], q = curvature(i, k);
-        double key = gap * gap / (q + up[i] + down[k]);
-        if (gap > 0 && qp.t[k] > -kFull && key > best) best = key, j = k, quad = q;
+      // A logit beyond the limit is back at it after a move that no number shows. What is left of the gradient then is what a step
+      // would gain by; pairs that differ in such logits only come last, or they would trade the same tiny amount forever.
+      for (const double limit : {kFull, kBlocked}) {
+        const auto rising = [&](Index k) { return qp.G[k] + std::max(qp.t[k], -limit); };
+        const auto falling = [&](Index k) { return qp.G[k] + std::min(qp.t[k], limit); };
+        i = j = -1;
+        double high = -kBlocked;
+        for (Index k = begin; k < end; ++k)
+          if (qp.t[k] > -kFull) high = std::max(high, falling(k));
+        best = 0;
+        for (Index k = begin; k < end; ++k) {
+          double gap = high - rising(k), key = gap * gap / (qp.diagonal[k] + up[k]);
+          if (gap > eps && qp.t[k] < kFull && key > best) best = key, i = k;
+        }
+        best = 0;
+        for (Index k = begin; i >= 0 && k < end; ++k) {
+          double gap = falling(k) - rising(i), q = curvature(i, k);
+          double key = gap * gap / (q + up[i] + down[k]);
+          if (gap > 0 && qp.t[k] > -kFull && key > best) best = key, j = k, quad = q;
+        }
+        if (j >= 0) break;
       }
     }
     if (i < 0 || j < 0) break;
