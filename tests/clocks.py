@@ -1,7 +1,7 @@
 """Limits on time, judged by processor time: the machine may be busy with other things.
 
-That of the program itself. What the system takes to hand out memory is no work of ours, and where a virtual machine meets its
-pages for the first time, 100 MB of them take up to a third of a second.
+That of the program itself. What the system takes to hand out memory is no work of ours, and where a virtual machine
+meets its pages for the first time, 100 MB of them take up to a third of a second.
 """
 
 import os

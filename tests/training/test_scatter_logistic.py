@@ -1,4 +1,4 @@
-"""The scatter machine with the logistic loss, whose variables are inside their bounds, but by less than numbers show."""
+"""The scatter machine with the logistic loss: its variables are inside their bounds, by less than numbers show."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_logits_beyond_all_numbers(draw, seed):
 
 @pytest.mark.parametrize("draw", [1110, 4664, 31564])
 def test_full_rows_do_not_trade_their_logits(draw):
-    """A full row whose logit is beyond all numbers seems to gain by a step that no number shows, and then back again."""
+    """A full row with a logit beyond all numbers seems to gain by a step that no number shows, and then back again."""
     assert with_logits_beyond_all_numbers(draw, max_iter=20_000).status_ == "solved"
 
 
