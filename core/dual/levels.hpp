@@ -133,7 +133,7 @@ inline Settings coarse(Settings settings) {
 inline Solution scattered(const Thinned& thin, Solution out, Index n, std::vector<double> zero) {
   const std::vector<double> found = std::exchange(out.alpha, std::move(zero));
   const std::size_t h = thin.at.size(), w = found.size() / h;
-  out.gradient.assign(n * w, 0.0);
+  out.gradient.assign(w > 1 ? 0 : n, 0.0);  // with many classes as large as the machine, and nobody asks for it
   for (std::size_t c = 0; c < w; ++c)
     for (std::size_t k = 0; k < h; ++k) out.alpha[c * n + thin.at[k]] = found[c * h + k];
   out.exact = false;
