@@ -128,16 +128,12 @@ inline Settings coarse(Settings settings) {
   return settings;
 }
 
-// Whether a limit or the caller ended it.
-inline bool is_ended(const Solution& s) { return s.status != Status::solved && s.status != Status::stalled; }
-
 // There was time for only a part of the rows: its machine is the best estimate of the whole one, with bounds
 // beyond those of the whole. `zero`: as many variables as all rows have.
 inline Solution scattered(const Thinned& thin, Solution out, Index n, std::vector<double> zero) {
   const std::vector<double> found = std::exchange(out.alpha, std::move(zero));
   const std::size_t h = thin.at.size(), w = found.size() / h;
-  // With many classes it is as large as the machine, and after a limit nobody asks for it.
-  out.gradient.assign(w > 1 && is_ended(out) ? 0 : n * w, 0.0);
+  out.gradient.assign(n * w, 0.0);
   for (std::size_t c = 0; c < w; ++c)
     for (std::size_t k = 0; k < h; ++k) out.alpha[c * n + thin.at[k]] = found[c * h + k];
   out.exact = false;
@@ -167,7 +163,7 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   std::unique_ptr<RowCache<T>> own;
   Solution found = solve(thin.problem, K, own, std::vector<double>(thin.at.size() * policy.width(), 0.0), rough, team);
   own.reset();
-  const bool ended = is_ended(found);
+  const bool ended = found.status != Status::solved && found.status != Status::stalled;
   const bool nothing = is_zero(found.alpha) && !(ended && n * policy.width() > kMoment);
   if (nothing) return whole().run(std::move(alpha), {}, found.n_iter);
   if (ended) return scattered(thin, std::move(found), n, std::move(alpha));
@@ -177,7 +173,8 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   Solution out = engine.run(std::move(start.alpha), std::move(start.active), found.n_iter);
   // A point that was left on the way may be worse than zero, where all began, and than the coarse machine, whose objective
   // is an estimate of that of all rows.
-  if (out.exact && (!is_ended(out) || (out.dual >= 0 && out.primal <= kWorse * found.primal))) return out;
+  const bool done = out.status == Status::solved || out.status == Status::stalled;
+  if (out.exact && (done || (out.dual >= 0 && out.primal <= kWorse * found.primal))) return out;
   found.status = out.status, found.n_iter = out.n_iter;
   return scattered(thin, std::move(found), n, std::move(alpha));
 }
