@@ -1,6 +1,8 @@
 """A fit that a limit ends leaves a model that tells classes apart, not the scores 0 that it began with."""
 
+import numpy as np
 import pytest
+from clocks import assert_within
 from data_sets import blobs
 from sklearn.exceptions import ConvergenceWarning
 
@@ -29,3 +31,28 @@ def test_one_pass_alone_is_the_start(by_passes):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = LandmarkSVC(n_landmarks=100, max_iter=1).fit(X, y)
     assert not model.dual_coef_.any() and model.primal_objective_ == pytest.approx(len(y))
+
+
+@pytest.mark.parametrize("how", [dict(machine="scatter"), dict(n_landmarks=300)], ids=["auto", "given number"])
+def test_a_time_limit_holds_with_many_classes(how):
+    """One Newton step took half a minute here."""
+    X, y = blobs([5] * 2000, 10, 0, 0.5)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = assert_within(1.2, lambda: LandmarkSVC(time_limit=0.2, n_jobs=1, **how).fit(X, y))
+    assert model.dual_objective_ < model.primal_objective_ and model.score(X[::20], y[::20]) > 0.2
+
+
+def test_class_means_where_there_is_no_time_for_a_step(by_passes, monkeypatch, seed):
+    """The rule of the nearest mean in the space of the landmarks, and nothing is proved."""
+    monkeypatch.setattr("polymargin.landmarks.newton.PATIENCE", 0.0)
+    X, y = rows(seed)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = LandmarkSVC(n_landmarks=100, time_limit=1e-6).fit(X, y)
+    assert model.primal_objective_ == model.duality_gap_ == np.inf
+    K = np.exp(-model.gamma_ * ((X[:, None] - model.landmarks_) ** 2).sum(axis=2))
+    Kmm = np.exp(-model.gamma_ * ((model.landmarks_[:, None] - model.landmarks_) ** 2).sum(axis=2))
+    phi = np.linalg.solve(np.linalg.cholesky(Kmm), K.T).T
+    means = np.stack([phi[y == c].mean(axis=0) for c in range(MANY)])
+    distance = ((phi[:, None] - means) ** 2).sum(axis=2)
+    F = model.decision_function(X)
+    np.testing.assert_allclose(F - F[:, :1], (distance[:, :1] - distance) / 2, atol=1e-6)
