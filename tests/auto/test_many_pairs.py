@@ -7,7 +7,9 @@ from polymargin import AutoSVC
 from polymargin.auto.grid import PATTERN_C, fewer, repeats
 
 
-@pytest.mark.parametrize("n, pairs, values", [(150, 3, 8), (200, 45, 8), (200, 190, 4), (240, 4278, 2), (2000, 4950, 2)])
+@pytest.mark.parametrize(
+    "n, pairs, values", [(150, 3, 8), (200, 45, 8), (200, 190, 4), (240, 4278, 2), (2000, 4950, 2)]
+)
 def test_many_pairs_try_fewer_values_of_C(n, pairs, values):
     found = fewer(PATTERN_C, n, pairs)
     assert len(found) == values and 4 in found or 1 in found

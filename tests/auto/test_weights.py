@@ -192,7 +192,7 @@ def test_weights_of_classes_count_in_scores(blobs):
 
 
 def test_balanced_weights_do_not_praise_ignorance(rng):
-    """Always predicting the class that has .95 of the rows is no better than chance where all classes weigh the same."""
+    """Always predicting the class that has .95 of the rows is no better than chance where classes weigh the same."""
     y = np.repeat([0, 1], [380, 20])
     model = AutoSVC(class_weight="balanced", calibrate=False).fit(rng.normal(size=(400, 2)), y)
     assert model.cv_score_ < 0.8

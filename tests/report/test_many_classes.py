@@ -182,7 +182,8 @@ def test_names_from_right_to_left_stay_beside_their_numbers(few_rows, browser, t
     """In "1: name; 2: name", a name of Arabic letters would otherwise swap places with the 2."""
     page = browser.new_page()
     model, X, y = few_rows
-    arabic = AutoSVC(C=1.0, gamma=0.1).fit(X, np.array(["قطة صغيرة جدا جدا", "كلب كبير جدا جدا", "third"])[np.arange(80) % 3])
+    names = np.array(["قطة صغيرة جدا جدا", "كلب كبير جدا جدا", "third"])
+    arabic = AutoSVC(C=1.0, gamma=0.1).fit(X, names[np.arange(80) % 3])
     page.goto(write_report(arabic, X, arabic.predict(X), tmp_path / "r.html").as_uri())
     assert page.locator("#features p.soft bdi").count() == 3
     assert page.locator(".confusion th bdi").count() == 3 and page.locator("#filter label bdi").count() == 3

@@ -78,7 +78,9 @@ class Tuning:
         times = f"{self.cuts} x " if self.cuts > 1 else ""
         how = "the best of the grid" if max(map(len, self.grid())) > 1 else "as asked"
         folds = counted(self.folds, "fold")
-        self.tell(f"{self.point()}: {how}, {self.task.rows.measure} {self.score:.4f} in {times}{folds} of {len(rows)} rows.")
+        self.tell(
+            f"{self.point()}: {how}, {self.task.rows.measure} {self.score:.4f} in {times}{folds} of {len(rows)} rows."
+        )
         if len(rows) == len(self.sample) < len(self.index) and max(map(len, self.grid())) > 1:
             self.climb()
 
@@ -180,7 +182,8 @@ class Tuning:
         found, self.encoder = tried[scaling]
         self.tell(f"Scaling: {f'{asked}, as asked' if asked != 'auto' else why or reason}.")
         self.keep(found)
-        times = grids.repeats(len(rows), pairs) if len(rows) > 0.9 * len(self.sample) else 1  # else more rows will follow
+        more_follow = len(rows) <= 0.9 * len(self.sample)
+        times = 1 if more_follow else grids.repeats(len(rows), pairs)
         times = times if self.task.rows.groups is None and self.task.rows.splits is None else 1
         if times > 1 and max(len(C), len(gamma)) > 1:
             seed = None if self.seed is None else (self.seed + 1) % SEEDS
