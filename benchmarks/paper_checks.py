@@ -41,7 +41,6 @@ def machines():
         seconds, _ = timed(lambda model=model, c=c: fitted(model, X, y == c), 0.0, time.process_time)
         print(f"  class {c} against the rest: {seconds:.2f} s")
 
-
     for row in ("circle, 100 classes", "checker, 1,000 classes", "circle, 1,000 classes"):
         _, X, y, X_val, _ = scatter.drawn(row, 0)
         for column in ("OVR", "Scatter"):
@@ -142,17 +141,6 @@ def evolution():
         print(f"  half {k}: {', '.join(f'{e:.2f} % after {i}' for i, e in errors.items())}")
 
 
-def codes():
-    """Table V of the criteria paper: six sparse codes on Satimage at the C and gamma of their cross-validation."""
-    p, D = criteria.chosen_by_cv("Satimage", "sparse", False), criteria.raw("Satimage")
-    X, X_test = criteria.box(D.X_train, D.X_test)
-    errors = []
-    for seed in range(6):
-        model = criteria.METHODS["sparse"](p["C"], gamma=p["gamma"]).set_params(random_state=seed)
-        errors.append(100 - 100 * fitted(model, X, D.y_train).score(X_test, D.y_test))
-    print(f"  {', '.join(f'{e:.2f}' for e in errors)} %")
-
-
 def pixels():
     """Table IX of the criteria paper: an evaluation of criterion I with a gamma per pixel, and a whole search."""
     D = load("usps")
@@ -248,7 +236,7 @@ def baseline():
 
 
 CHECKS = (
-    *(machines, mnist, sixths, computed, draws, milliseconds, accuracies, codes, evolution, pixels, copies),
+    *(machines, mnist, sixths, computed, draws, milliseconds, accuracies, evolution, pixels, copies),
     *(intrusion, gaps, neighbors, baseline),
 )
 
