@@ -62,7 +62,8 @@ def clock(row: str, column: str, fast: bool, result: dict) -> dict:
     D = scaled(row)
     model = METHODS[column](C=result["C"], gamma=1 / (2 * result["sigma"]))
     parts = [(D.X_train[train], D.y_train[train]) for train, _ in folds(D.y_train)[: 2 if fast else None]]
-    return {"train [s]": np.mean([timed(lambda part=part: model.fit(*part))[0] for part in parts])}
+    fits = [timed(lambda part=part: model.fit(*part), clock=time.process_time)[0] for part in parts]
+    return {"train [s]": np.mean(fits)}
 
 
 # ---- the paper's own solvers ---------------------------------------------------------------------
@@ -155,9 +156,9 @@ EXHIBITS = (
             "the ratios to one-vs-rest are compared, and one-vs-rest has improved most since: LIBSVM's way of "
             "choosing pairs (2005) and kernel values shared by all classes came after the paper. On glass and "
             "thyroid the paper's one-vs-rest takes longer than the Kesler machine, which has T - 1 variables per row "
-            "in one problem. Ours takes 2.5 and 1.1 ms of processor time at its best parameters. Every fit, even of "
-            "six rows, takes 0.5 ms (AVX-512; `python -m benchmarks.paper_checks milliseconds`), so no fit of 193 "
-            "rows can take the printed 0.0972 of the 2.5 ms on glass.",
+            "in one problem. Ours takes 1.2 and 0.6 ms of processor time at its best parameters. Every fit, even of "
+            "six rows, takes 0.4 ms (AVX-512; `python -m benchmarks.paper_checks milliseconds`), so no fit of 193 "
+            "rows can take the printed 0.0972 of the 1.2 ms on glass.",
         ),
     ),
     exhibit(
@@ -180,10 +181,11 @@ EXHIBITS = (
             "M-1-KSK does not reach that gap on glass within its 60 seconds, 15.5 of them processor time on a busy "
             "machine, so its ratio is a lower bound. All other fits are solved.",
             "We disagree with the paper on the times of its solvers: there, they take 0.1 to 3.7 times as long as "
-            "one-vs-rest, while here they take @LOW to @HIGH times as long. The paper does not say at which accuracy "
-            "its solvers stop, and this explains a part: at a tolerance of 0.1, M-1-SMO takes @SMO and M-1-KSK @KSK "
-            "times as long (AVX-512, one fold; `python -m benchmarks.paper_checks accuracies`), on wine no longer than "
-            "printed. One-vs-rest here uses the second-order choice of pairs (2005), which the paper did not have.",
+            "one-vs-rest, while here they take 5 to 4,900 times as long. The paper does not say at which accuracy "
+            "its solvers stop, and this explains a part: at a tolerance of 0.1, M-1-SMO takes 1.5 to 81 and M-1-KSK "
+            "2.9 to 101 times as long (AVX-512, one fold; `python -m benchmarks.paper_checks accuracies`), on wine "
+            "about as long as printed. One-vs-rest here uses the second-order choice of pairs (2005), which the paper "
+            "did not have.",
         ),
     ),
 )
