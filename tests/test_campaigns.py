@@ -1,7 +1,10 @@
 """The campaigns find what they look for; some hundred damaged files and strange calls (`make fuzz` has more)."""
 
 import ast
+import importlib
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -148,3 +151,70 @@ def test_mutants_of_the_core_change_one_line_of_code():
         assert changed[: k - 1] == lines[: k - 1] and changed[k:] == lines[k:] and changed[k - 1] != lines[k - 1]
         assert k == 4 or changed[2].endswith("// so > much"), told
     assert any(text.split("\n")[3] == "" for _, _, text in found)
+
+
+WATCHED = """
+import re, signal, time
+from campaigns import fuzz
+fuzz.SECONDS = 0.1
+fuzz.bound()
+fuzz.Watch.arm()
+time.sleep(1.0)  # paused, or crowded out
+print("slept", flush=True)
+signal.signal(signal.SIGPROF, signal.SIG_IGN)
+re.match("(a+)+$", 60 * "a" + "b")
+print("returned", flush=True)
+"""
+
+
+@linux
+def test_a_paused_worker_is_not_slow():
+    """Work that does not return ends the process, with a traceback; the clock on the wall says nothing of work."""
+    pytest.importorskip("campaigns.fuzz")
+    command = [sys.executable, "-c", WATCHED]
+    done = subprocess.run(command, cwd=mutants.HOME, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGVTALRM and done.stdout == "slept\n" and "in match" in done.stderr
+
+
+def test_a_mutant_reaches_those_who_imported_a_function_before(tmp_path, monkeypatch):
+    (tmp_path / "broken_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("broken_module")
+    function, cached, child = module.function, module.cached, module.Child()
+    assert (function(), cached(), child.method(), child.value, child.made(), child.fixed()) == (1, 1, 1, 1, 1, 1)
+    mutants.replaced(module, MODULE.replace("return 1", "return 2"))
+    assert (function(), cached(), child.method(), child.value, child.made(), child.fixed()) == (2, 2, 2, 2, 2, 2)
+    mutants.replaced(module, MODULE.replace("return super().method()", "return 3"))
+    assert child.method() == 3
+
+
+MODULE = """
+import functools
+
+def function():
+    return 1
+
+@functools.cache
+def cached():
+    return 1
+
+class Parent:
+    def method(self):
+        return 1
+
+    @property
+    def value(self):
+        return 1
+
+    @classmethod
+    def made(cls):
+        return 1
+
+    @staticmethod
+    def fixed():
+        return 1
+
+class Child(Parent):
+    def method(self):
+        return super().method()
+"""
