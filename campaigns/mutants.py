@@ -46,12 +46,13 @@ NEAREST = {
     "training/few_points.py": "training/test_equal_rows.py",
     "training/interior.py": "training/test_equal_rows.py",
     "training/face.py": "training/test_equal_rows.py",
-    "training/two_classes.py": "training/test_two_classes.py training/test_scatter.py",
+    "training/two_classes.py": "training/test_parts.py training/test_two_classes.py training/test_scatter.py",
     "training/linear.py": "training/test_linear.py",
     "training/runs.py": "training/test_claims.py training/test_certificates.py training/test_joint.py",
-    "training/": "training/test_certificates.py training/test_joint.py training/test_linear.py "
-    "training/test_scatter.py training/test_machines.py training/test_scatter_symmetry.py training/test_two_classes.py "
-    "training/test_quick_labels.py training/test_kesler_solvers.py",
+    "training/": "training/test_parts.py training/test_class_sums.py training/test_certificates.py "
+    "training/test_joint.py training/test_linear.py training/test_scatter.py training/test_machines.py "
+    "training/test_scatter_symmetry.py training/test_two_classes.py training/test_quick_labels.py "
+    "training/test_kesler_solvers.py",
     "reductions/": "reductions/test_output_codes.py reductions/test_biases.py reductions/test_reductions.py "
     "reductions/test_column_values.py reductions/test_reductions_running.py",
     "core_vectors/distributed.py": "core_vectors/test_distributed.py",
