@@ -82,6 +82,17 @@ def test_half_a_file_is_found(tmp_path, seed):
         assert kills.broken(tmp_path, [name], former=False) == []
 
 
+def test_cells_that_differ_are_found(tmp_path):
+    """By their results; times are never the same twice."""
+    folders = [tmp_path / name for name in "abc"]
+    for folder, error, seconds in zip(folders, (1.0, 1.0, 2.0), (0.1, 0.2, 0.1), strict=True):
+        (folder / "fast").mkdir(parents=True)
+        cell = {"result": {"error [%]": error, "train [s]": seconds}, "seconds": seconds}
+        (folder / "fast" / "one--ours.json").write_text(json.dumps(cell))
+    a, b, c = map(kills.cells, folders)
+    assert a == b == {"fast/one--ours.json": {"error [%]": 1.0}} and a != c
+
+
 PROGRAM = '''
 def f(a, b=1):
     """Says."""
