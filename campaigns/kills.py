@@ -3,8 +3,8 @@
     python -m campaigns.kills 200 [--seed 1] [--count]
 
 A command is sent SIGTERM, SIGKILL or SIGINT, one half of the time at any moment, the other half some milliseconds after
-it has opened a file for writing. Before that the names that it writes to hold another file, or none. At the end the long
-command runs once more: the cells that it goes on with must be those of a run that nobody stopped.
+it has opened a file for writing. Before that the names that it writes to hold another file, or none. At the end the
+long command runs once more: the cells that it goes on with must be those of a run that nobody stopped.
 """
 
 import argparse

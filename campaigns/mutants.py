@@ -320,7 +320,7 @@ class Session:
 
 
 def replaced(module: ModuleType, text: str) -> None:
-    """Give the functions of a module, who may have been imported from it long ago, the code of those of another text."""
+    """Give the functions of a module the code of those of another text, whoever has imported them before."""
     other = dict(vars(module))
     exec(compile(text, str(module.__file__), "exec"), other)
     for name, new in other.items():

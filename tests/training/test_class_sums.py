@@ -14,7 +14,7 @@ TOL = 1e-6
 
 
 class Diagonal:
-    """Solves min 1/2 a'(H + R)a - g'a, or with entropy, for prescribed sums: each row by the multiplier of its group."""
+    """Solves min 1/2 a'(H + R)a - g'a, or with entropy, for given sums: each row by the multiplier of its group."""
 
     relative, least_margin, largest = False, 0.0, 1.0
 
@@ -87,7 +87,9 @@ def test_class_sums_are_where_the_multipliers_have_the_mean_zero(entropy, shares
     assert out["status"] == "solved" and out["rho"] == 1.0
     goal = 0.5 * TOL if many else 1e-11
     assert abs(out["extra"]) <= goal
-    np.testing.assert_allclose(np.add.reduceat(out["alpha"], segments[:-1]), lam * 3 * shares, rtol=1e-5 if many else 1e-9)
+    np.testing.assert_allclose(
+        np.add.reduceat(out["alpha"], segments[:-1]), lam * 3 * shares, rtol=1e-5 if many else 1e-9
+    )
     np.testing.assert_allclose(out["b"], -r, atol=2 * goal + 1e-9)
     assert out["primal"] == pytest.approx(out["dual"], rel=1e-5 if many else 1e-8)
     assert run.asked[0] == ("none", 0.1) and {form for form, _ in run.asked[1:]} == {"per_class"}
@@ -145,7 +147,9 @@ def test_the_squared_hinge_is_scaled_to_a_margin_of_one(rng):
     assert out["primal"] == pytest.approx(out["dual"], rel=1e-9)
 
 
-@pytest.mark.parametrize("h, wanted", [([-3.0, -3.0], "endless"), ([1e-18, 1e-18], "stalled"), ([-0.3, -0.3], "stalled")])
+@pytest.mark.parametrize(
+    "h, wanted", [([-3.0, -3.0], "endless"), ([1e-18, 1e-18], "stalled"), ([-0.3, -0.3], "stalled")]
+)
 def test_a_squared_hinge_without_a_margin_has_no_scale_or_no_end(h, wanted):
     """Multipliers -1 below 0: no scale by them. a'Ha decides, unless rounding hides its sign."""
 
