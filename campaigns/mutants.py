@@ -44,12 +44,13 @@ NEAREST = {
     "training/certificates.py": "training/test_claims.py training/test_certificates.py training/test_joint.py",
     "training/equal_rows.py": "training/test_equal_rows.py",
     "training/few_points.py": "training/test_equal_rows.py",
-    "training/interior.py": "training/test_equal_rows.py",
+    "training/interior.py": "training/test_interior.py training/test_equal_rows.py",
     "training/face.py": "training/test_equal_rows.py",
     "training/two_classes.py": "training/test_parts.py training/test_two_classes.py training/test_scatter.py",
     "training/linear.py": "training/test_linear.py",
     "training/runs.py": "training/test_claims.py training/test_certificates.py training/test_joint.py",
-    "training/": "training/test_parts.py training/test_class_sums.py training/test_certificates.py "
+    "training/": "training/test_parts.py training/test_class_sums.py training/test_interior.py "
+    "training/test_certificates.py "
     "training/test_joint.py training/test_linear.py training/test_scatter.py training/test_machines.py "
     "training/test_scatter_symmetry.py training/test_two_classes.py training/test_quick_labels.py "
     "training/test_kesler_solvers.py",

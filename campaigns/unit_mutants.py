@@ -29,6 +29,7 @@ UNITS = {
     "training/pair_codes.py": "training/test_parts.py",
     "training/decisions.py": "training/test_parts.py",
     "training/problem.py": "training/test_parts.py",
+    "training/interior.py": "training/test_interior.py",
     "training/class_sums.py": "training/test_class_sums.py training/test_parts.py",
     "core_vectors/forecast.py": "core_vectors/test_forecast.py",
 }

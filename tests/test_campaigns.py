@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -197,6 +198,64 @@ def test_a_mutant_reaches_those_who_imported_a_function_before(tmp_path, monkeyp
     assert (function(), cached(), child.method(), child.value, child.made(), child.fixed()) == (2, 2, 2, 2, 2, 2)
     mutants.replaced(module, MODULE.replace("return super().method()", "return 3"))
     assert child.method() == 3
+
+
+TESTS = """
+from polymargin_like import some
+
+def test_large():
+    assert some.f(5) == -5
+
+def test_other():
+    assert some.g() == 1
+"""
+CAMPAIGN = """
+import functools, sys
+from pathlib import Path
+import pytest
+from campaigns import mutants
+
+folder = Path(sys.argv[1])
+path = folder / "polymargin" / "some.py"
+
+def trial(session):
+    from polymargin_like import some
+    assert not session.near("some.py", path, 12)  # no test runs it
+    for line, old, new in ((2, "-a", "a"), (2, "a < 2", "a <= 2"), (8, "return 1", "return 2")):
+        text = path.read_text().replace(old, new)
+        near = session.near("some.py", path, line)
+        print(len(near), session.fails(near, functools.partial(mutants.replaced, some, text)))
+
+sys.exit(pytest.main([*mutants.OPTIONS, "-s", str(folder)], plugins=[mutants.Session(folder, trial)]))
+"""
+SOME = """
+def f(a):
+    c = 0 if a < 2 else -a
+    return c
+
+
+def g():
+    # says one
+    return 1
+
+
+def h():
+    return 1
+"""
+
+
+def test_of_a_mutant_the_tests_that_run_its_line_are_run(tmp_path):
+    """Collected once, before any mutant; the second one changes nothing that they see."""
+    (tmp_path / "polymargin").mkdir()
+    (tmp_path / "polymargin" / "some.py").write_text(SOME.lstrip("\n"))
+    (tmp_path / "polymargin_like.py").write_text("from polymargin import some")
+    (tmp_path / "polymargin" / "__init__.py").touch()
+    (tmp_path / "test_some.py").write_text(TESTS)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), str(mutants.HOME)]))
+    command = [sys.executable, "-c", CAMPAIGN, str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    said = [line for line in done.stdout.splitlines() if line[:2] in ("1 ", "2 ")]
+    assert said == ["1 True", "1 False", "1 True"], done.stdout + done.stderr
 
 
 MODULE = """
