@@ -64,6 +64,12 @@ class Team {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
+  // task(begin, end) for all of 0, ..., n - 1, `part` of them at a time.
+  template <class Task>
+  void parts(Index n, Index part, const Task& task, bool alone = false) {
+    run((n + part - 1) / part, [&](Index k) { task(k * part, std::min(n, (k + 1) * part)); }, alone);
+  }
+
  private:
   void start() {
     try {

@@ -75,7 +75,7 @@ class Column {
   ColumnRows rows_;
   typename KernelBlocks<T>::Columns columns_;
   Team alone_{1};
-  Room<T> held_;  // values of this column alone, in memory that the next one uses again
+  Room<T> held_;            // values of this column alone, in memory that the next one uses again
   Index n_sample_ = 0;      // steps on it
   double sharper_ = 1;      // multiplies the goal
   ColumnSolution now_;      // what the point proves,

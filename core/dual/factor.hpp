@@ -22,7 +22,7 @@ class Factor {
   // x = L^-1 x for several x, one every ld, and x = L^-T x
   void forward(double* x, Index count = 1, Index ld = 0) const;
   void backward(double* x) const;
-  void add_row(Index k, double c, double* y) const;  // y += c times row k of L
+  void add_row(Index k, double c, double* y) const;                      // y += c times row k of L
   const double* groups(Index k) const { return column(k) + capacity_; }  // row k of W
   double pivot(Index k) const { return column(k)[k] * column(k)[k]; }
   double jitter() const { return jitter_; }

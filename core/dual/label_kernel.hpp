@@ -38,11 +38,12 @@ class LabelKernel {
                 Span<const Index> columns, double* sum) const {
     constexpr Index tile = 2048;
     const bool alone = rows_of.size * columns.size <= kSerial;
-    by_columns(columns.size, tile, alone, team_, [&](Index begin, Index end) {
+    const auto one = [&](Index begin, Index end) {
       std::vector<const T*> shifted(rows.begin(), rows.begin() + rows_of.size);
       for (const T*& row : shifted) row += begin;
       add(shifted.data(), rows_of, change, columns.sub(begin, end), sum + begin);
-    });
+    };
+    team_.parts(columns.size, tile, one, alone);
   }
 
   // From rows that are computed on the way and not kept.

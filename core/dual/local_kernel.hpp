@@ -31,18 +31,17 @@ class LocalKernel {
       if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(data_[active[at[r]]]);
     compute(missing, data, q, Q, ld);
     for (Index r : missing) spent_[active[at[r]]] += static_cast<Index>(missing.size());
-    auto fill = [&, Q = Q, ld = ld](Index r) {
-      std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
-      const T* row = rows_.active().kept(at[r]);
-      if (!row) return;
-      for (Index c = 0; c < q; ++c) Q[r * ld + c] = row[at[c]];
-      for (Index b : missing) Q[b * ld + r] = row[at[b]];
-    };
     constexpr Index few = 64;
-    const auto some = [&](Index task) {
-      for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) fill(r);
+    const auto fill = [&, Q = Q, ld = ld](Index from, Index to) {
+      for (Index r = from; r < to; ++r) {
+        std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
+        const T* row = rows_.active().kept(at[r]);
+        if (!row) continue;
+        for (Index c = 0; c < q; ++c) Q[r * ld + c] = row[at[c]];
+        for (Index b : missing) Q[b * ld + r] = row[at[b]];
+      }
     };
-    team_.run((q + few - 1) / few, some, q < 4 * few);
+    team_.parts(q, few, fill, q < 4 * few);
     loaded_ = at;
   }
 

@@ -86,10 +86,8 @@ class Newton : NewtonPoint {
   }
   void set_landmark_values(Index from) {
     constexpr Index wide = 512;
-    const Index n = size();
-    team_.run((n - from + wide - 1) / wide, [&](Index task) {
-      const Index begin = from + task * wide, end = std::min(n, begin + wide);
-      values(span(landmarks_), span(at_).sub(begin, end), model_->row(0) + begin, n_);
+    team_.parts(size() - from, wide, [&](Index begin, Index end) {
+      values(span(landmarks_), span(at_).sub(from + begin, from + end), model_->row(0) + from + begin, n_);
     });
   }
 

@@ -386,7 +386,7 @@ class WorkingSets {
   double sharper_ = 1;    // multiplies the tolerance
   double stage_tol_ = 0;  // violation at which an active set is solved well enough
   std::vector<const T*> fetched_;
-  double share_ = kShare;  // of the violation, to which the next one is solved
+  double share_ = kShare;                 // of the violation, to which the next one is solved
   Index wanted_ = kBlock, n_rounds_ = 0;  // rows of the next working set, at most; rounds on this active set
 };
 

@@ -138,9 +138,8 @@ void LandmarkPass<T>::some(Span<const Index> which, const double* U, const doubl
   std::vector<Index> columns(which.size);
   for (Index k = 0; k < which.size; ++k) columns[k] = p_.rows[which[k]];
   set_weights(U);
-  const auto one = [&](Index task) {
+  const auto one = [&](Index first, Index last) {
     Bench at(classes, m_);
-    const Index first = task * kTile, last = std::min(first + kTile, which.size);
     at.set_rows(last - first, [&](Index i) { return which[first + i]; }, p_);
     fill({columns.data() + first, last - first}, at.tile);
     slopes(at.tile, b, s, at);
@@ -149,7 +148,7 @@ void LandmarkPass<T>::some(Span<const Index> which, const double* U, const doubl
     for (Index l = 0; l < m_; ++l)
       std::copy(at.tile + l * kTile, at.tile + l * kTile + last - first, K + l * which.size + first);
   };
-  team.run((which.size + kTile - 1) / kTile, one, blocks_.serial());
+  team.parts(which.size, kTile, one, blocks_.serial());
 }
 
 template class LandmarkPass<float>;

@@ -215,8 +215,8 @@ Neighbors neighbors(const NeighborQuery& q, Team& team, const std::function<void
   auto again = [&](Index i, Candidate& c) {  // in float64
     if (sizeof(T) == 4 && c.row >= 0) c.D = q.D(c.squared = squared.exponent(i, c.row), q.label[i], q.label[c.row]);
   };
-  team.run((m + kStep - 1) / kStep, [&](Index task) {
-    for (Index r = task * kStep; r < std::min((task + 1) * kStep, m); ++r) {
+  team.parts(m, kStep, [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
       for (Candidate& c : found[r].near) again(queries[r], c);
       again(queries[r], found[r].other);
       std::sort(found[r].near.begin(), found[r].near.end());

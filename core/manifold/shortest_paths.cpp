@@ -89,10 +89,9 @@ class Paths {
 
 void shortest_paths(const Graph& graph, Span<const Index> sources, double* out, Team& team) {
   const double width = kWidth * median_length(graph);
-  team.run((sources.size + kSources - 1) / kSources, [&](Index task) {
+  team.parts(sources.size, kSources, [&](Index begin, Index end) {
     Paths paths(graph, width);
-    for (Index s = task * kSources; s < std::min((task + 1) * kSources, sources.size); ++s)
-      paths.from(sources[s], out + s * graph.size());
+    for (Index s = begin; s < end; ++s) paths.from(sources[s], out + s * graph.size());
   });
 }
 

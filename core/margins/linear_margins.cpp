@@ -138,9 +138,10 @@ class LinearMarginSolver {
   void look() {
     const Index n_tasks = (n_ + kTile - 1) / kTile;
     std::vector<double> worst(n_tasks, 0.0), loss(n_tasks, 0.0), linear(n_tasks, 0.0), ridge(n_tasks, 0.0);
-    team_.run(n_tasks, [&](Index task) {
+    team_.parts(n_, kTile, [&](Index begin, Index end) {
       Bench at(P_);
-      for (Index i = task * kTile, end = std::min(i + kTile, n_); i < end; ++i) {
+      const Index task = begin / kTile;
+      for (Index i = begin; i < end; ++i) {
         const double v = violation(i, read(i, row(i), at));
         violation_[i] = static_cast<float>(v);
         worst[task] = std::max(worst[task], v);

@@ -88,10 +88,9 @@ template <class T>
 double MarginPolicy<T>::measure(const double* F, const double* A, double* excess) {
   const Steps<double>& pass = steps<double>();
   constexpr Index tile = 1024;
-  const Index n_tasks = (m_ + tile - 1) / tile;
-  std::vector<double> worst(n_tasks, 0.0);
-  auto one = [&](Index task) {
-    const Index begin = task * tile, end = std::min(begin + tile, m_), n = end - begin;
+  std::vector<double> worst((m_ + tile - 1) / tile, 0.0);
+  auto one = [&](Index begin, Index end) {
+    const Index n = end - begin;
     references(
         p_.reference, T_, F + begin, m_, n, [&](Index k) { return p_.label[(*active_)[begin + k]]; },
         ref_.data() + begin);
@@ -105,10 +104,10 @@ double MarginPolicy<T>::measure(const double* F, const double* A, double* excess
         if (A[at] > 0) down_[k] = std::max(down_[k], g);
       }
       excess[k] = example_violation(at_cap_[k], up_[k], down_[k]);
-      worst[task] = std::max(worst[task], excess[k]);
+      worst[begin / tile] = std::max(worst[begin / tile], excess[k]);
     }
   };
-  team_.run(n_tasks, one, m_ * T_ <= 20000);
+  team_.parts(m_, tile, one, m_ * T_ <= 20000);
   return *std::max_element(worst.begin(), worst.end());
 }
 

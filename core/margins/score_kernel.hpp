@@ -40,8 +40,8 @@ class ScoreKernel {
   void add_rows(const std::vector<const T*>& rows, const ScoreChange& change, Index n, double* F) const {
     constexpr Index tile = 1024;
     const Index m = static_cast<Index>(change.example.size());
-    by_columns(n, tile, m * n <= kSerial, team_,
-               [&](Index begin, Index end) { sum(rows.data(), 0, m, change, begin, end, 0, F, n); });
+    const auto one = [&](Index begin, Index end) { sum(rows.data(), 0, m, change, begin, end, 0, F, n); };
+    team_.parts(n, tile, one, m * n <= kSerial);
   }
 
   // From rows that are computed on the way and not kept. F has the stride of `columns`.
