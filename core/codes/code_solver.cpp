@@ -351,11 +351,9 @@ CodeSolution solve_columns(const CodeProblem& problem, const SharedValues<T>& sh
   return Columns<T>(problem, shared, start, settings, team).run();
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                         \
-  template CodeSolution solve_columns<T>(const CodeProblem&, const SharedValues<T>&, const Coefficients&, \
-                                         const Settings&, Team&);
-POLYMARGIN_INSTANTIATE(float)
-POLYMARGIN_INSTANTIATE(double)
-#undef POLYMARGIN_INSTANTIATE
+template CodeSolution solve_columns(const CodeProblem&, const SharedValues<float>&, const Coefficients&,
+                                    const Settings&, Team&);
+template CodeSolution solve_columns(const CodeProblem&, const SharedValues<double>&, const Coefficients&,
+                                    const Settings&, Team&);
 
 }  // namespace polymargin

@@ -32,7 +32,7 @@ inline void certify(const DualProblem& p, const std::vector<Index>& groups, Solu
       loss += u * (std::max(missing, 0.0) + std::log1p(std::exp(-std::abs(missing))));
       entropic += entropy(a, u);
     } else {
-      const double low = p.lower.size ? p.lower[i] : 0;
+      const double low = p.low(i);
       if (missing == 0 || (missing < 0 && low == 0)) continue;
       double b = missing > 0 ? u : low;
       if (p.ridge[i] > 0) b = std::min(std::max(missing / p.ridge[i], low), u);

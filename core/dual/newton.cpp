@@ -310,8 +310,8 @@ class Newton : NewtonPoint {
     for (std::size_t k = 0; k < rest_.size(); ++k) {
       const Index i = rest_[k];
       const double s = p_.linear[i] - rest_scores_[k] + level_;
-      const bool positive = p_.upper[i] > 0, negative = p_.lower.size && p_.lower[i] < 0;
-      if ((positive && s > -band) || (negative && s < band)) next.push_back(i), scores.push_back(rest_scores_[k]);
+      if ((p_.upper[i] > 0 && s > -band) || (p_.low(i) < 0 && s < band))
+        next.push_back(i), scores.push_back(rest_scores_[k]);
     }
     if (scores.empty() || !fits(static_cast<Index>(next.size()))) return false;
     list(std::move(next));
@@ -374,7 +374,7 @@ bool suits_newton(const DualProblem& p, bool serial, double cost, const std::vec
   const double opening = kPairSeconds * double(p.rows.size) * double(p.rows.size) * (1 + cost / 50);
   if (opening > kOpening * settings.time_limit) return false;
   for (Index i = 0; i < p.rows.size; ++i) {
-    const double low = p.lower.size ? p.lower[i] : 0;
+    const double low = p.low(i);
     const bool one_side =
         (low == 0 && (p.upper[i] == 0 || std::isinf(p.upper[i]))) || (std::isinf(low) && p.upper[i] == 0);
     if (!one_side || !(p.ridge[i] > 0) || alpha[i] != 0) return false;
@@ -388,11 +388,9 @@ NewtonStart newton_start(const DualProblem& problem, const KernelBlocks<T>& K, s
   return Newton<T>(problem, K, settings, team).run(cache);
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                                 \
-  template NewtonStart newton_start<T>(const DualProblem&, const KernelBlocks<T>&, std::unique_ptr<RowCache<T>>&, \
-                                       const Settings&, Team&);
-POLYMARGIN_INSTANTIATE(float)
-POLYMARGIN_INSTANTIATE(double)
-#undef POLYMARGIN_INSTANTIATE
+template NewtonStart newton_start(const DualProblem&, const KernelBlocks<float>&, std::unique_ptr<RowCache<float>>&,
+                                  const Settings&, Team&);
+template NewtonStart newton_start(const DualProblem&, const KernelBlocks<double>&, std::unique_ptr<RowCache<double>>&,
+                                  const Settings&, Team&);
 
 }  // namespace polymargin

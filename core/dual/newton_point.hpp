@@ -29,8 +29,7 @@ class NewtonPoint {
     sign_.resize(n), w_.resize(n), g_.resize(n), f_.resize(n, 0.0), a_.resize(n, 0.0), in_.resize(n, 0);
     for (Index k = 0; k < n; ++k) {
       const Index i = at_[k];
-      const double low = p_.lower.size ? p_.lower[i] : 0;
-      sign_[k] = p_.upper[i] > 0 ? 1 : low < 0 ? -1 : 0;
+      sign_[k] = p_.upper[i] > 0 ? 1 : p_.low(i) < 0 ? -1 : 0;
       w_[k] = 1 / p_.ridge[i], g_[k] = p_.linear[i];
     }
   }
