@@ -103,6 +103,11 @@ void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index>
 bool is_double(const std::string& dtype);
 template <template <class> class Made>
 using FloatOrDouble = std::variant<std::unique_ptr<Made<float>>, std::unique_ptr<Made<double>>>;
+template <template <class> class Made, class... A>
+FloatOrDouble<Made> made(const std::string& dtype, const A&... arguments) {
+  if (is_double(dtype)) return std::make_unique<Made<double>>(arguments...);
+  return std::make_unique<Made<float>>(arguments...);
+}
 
 template <class Compute>
 auto without_gil(const Compute& compute) {

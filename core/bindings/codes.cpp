@@ -74,10 +74,7 @@ class CodeSolver {
              double memory, int n_jobs)
       : of_(X, kernel, rows, memory, n_jobs), segments_(segments) {
     check_offsets(span(segments_), of_.rows().size, "segments", "rows");
-    if (is_double(dtype))
-      values_ = std::make_unique<CodeValues<double>>(of_.blocks<double>(), of_.rows(), of_.memory);
-    else
-      values_ = std::make_unique<CodeValues<float>>(of_.blocks<float>(), of_.rows(), of_.memory);
+    values_ = made<CodeValues>(dtype, of_.data(), of_.kernel(), of_.rows(), of_.memory);
   }
 
   nb::dict solve(nb::object code, Vector<double> upper, Vector<double> ridge, nb::object start, double tol,
