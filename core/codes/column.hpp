@@ -24,8 +24,7 @@ struct SharedValues {
   Index most_rows = 0;                                    // of a column whose values may all be computed
   bool few = false;                                       // few of them are needed: they are computed when they are
   double room = std::numeric_limits<double>::infinity();  // bytes for the factor of a column's face
-  Index hurry =
-      0;  // a limit is near, and a column should soon have a useful solution: steps that may be spent on a sample
+  Index hurry = 0;  // where a limit is near: steps on a sample, so that a column soon has a useful solution
 };
 
 // Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a kernel row

@@ -17,15 +17,15 @@ constexpr Index kStopEvery = 16;     // steps between two looks at the clock
 constexpr int kRepairs = 3;          // of a factor that has lost its accuracy
 constexpr double kSumError = 1e-12;  // of a group, relative to its variables
 constexpr Index kMostGroups = 64;
-constexpr double kAboveRounding = 20,
-                 kCoarsest = 1;      // violations that are told from a residual, and the largest of them
-constexpr double kLeastLift = 0.01;  // of the way that gradients rise along: so little of it is none
-constexpr Index kApart = 64;         // of the factor, that reading a row, value by value, takes as long as
-constexpr double kAnew = 0.1;        // work of a new factor, relative to its size cubed
-constexpr std::size_t kBlock = 16,
-                      kTogether = 32,  // come into the factor at once
-    kShare = 8,                        // variables set free together: at least, and as a share of the free ones
-    kPart = 64;                        // of a new factor, between two looks at its work
+constexpr double kAboveRounding = 20;  // times a residual: violations that are told from it,
+constexpr double kCoarsest = 1;        // and the largest of them
+constexpr double kLeastLift = 0.01;    // of the way that gradients rise along: so little of it is none
+constexpr Index kApart = 64;           // of the factor, that reading a row, value by value, takes as long as
+constexpr double kAnew = 0.1;          // work of a new factor, relative to its size cubed
+constexpr std::size_t kTogether = 32;  // variables that come into the factor at once
+constexpr std::size_t kBlock = 16;     // variables set free together, at least,
+constexpr std::size_t kShare = 8;      // and one for so many that are free
+constexpr std::size_t kPart = 64;      // of a new factor, between two looks at its work
 
 }  // namespace
 

@@ -19,8 +19,7 @@ constexpr Index kHurried = 512;     // ... and where there is little time, so th
 constexpr double kAmple = 2e-7;     // seconds per multiply-add of all kernel values, some hundred times what these take
 constexpr Index kThinning = 3;      // rows that one of the smaller problem stands for
 constexpr Index kMoment = 1 << 22;  // up to so many variables, a stop before the first step says what zero proves
-constexpr double kBold =
-    0.5;  // share of the support vectors at their bounds above which the other rows are set to theirs
+constexpr double kBold = 0.5;       // share of support vectors at bounds above which the other rows are set to theirs
 constexpr double kBand = 60;        // times the root of n: rows so near the margin that their bound is open
 constexpr double kWorse = 1.5;      // times its objective: then the coarse machine is the better one
 constexpr double kCoarseTol = 0.3;  // of the smaller problem

@@ -86,8 +86,7 @@ class NewtonPoint {
   double level_ = 0;
 
  private:
-  static constexpr double kWholeStep =
-      0.25;  // of the slope: what may be left of it after a step to the solution itself
+  static constexpr double kWholeStep = 0.25;  // of the slope, that may be left after a step to the solution itself
 };
 
 }  // namespace polymargin

@@ -10,14 +10,13 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kWhole = 1024;    // features that a panel may have; longer rows are summed panel after panel,
-constexpr Index kFeatures = 512;  // of this many features each
-constexpr Index kPanelBytes =
-    1 << 20;                        // all panels of a tile; from beyond L2 they come as fast as several rows use them
-constexpr Index kColumns = 256;     // columns of a tile at most
-constexpr Index kRows = 256;        // rows of a tile that waits in memory: long rows, and the Gram's mirror
-constexpr Index kTaskRows = 512;    // rows a thread computes per packing of the columns
-constexpr double kSerial = 500000;  // multiplications below which threads cost more than they gain
+constexpr Index kWhole = 1024;          // features that a panel may have; longer rows are summed panel after panel,
+constexpr Index kFeatures = 512;        // of this many features each
+constexpr Index kPanelBytes = 1 << 20;  // all panels of a tile; even from beyond L2 they come as fast as rows use them
+constexpr Index kColumns = 256;         // columns of a tile at most
+constexpr Index kRows = 256;            // rows of a tile that waits in memory: long rows, and the Gram's mirror
+constexpr Index kTaskRows = 512;        // rows a thread computes per packing of the columns
+constexpr double kSerial = 500000;      // multiplications below which threads cost more than they gain
 // The work of a term that is listed, against one of a dense tile: 2.4 to 3.3 with AVX2 (Zen 3), less with AVX-512.
 constexpr double kListed = 2.5;
 // Up to this many features, differences are squared directly: exact at any distance from the origin.

@@ -11,8 +11,7 @@ namespace {
 // Rows that a call of `dots` takes: their sums, two vectors of a panel and a broadcast value fill the registers. AVX-512 has 32.
 constexpr int kRows = VECTOR_BYTES == 64 ? 12 : VECTOR_BYTES == 32 ? 6 : 4;
 constexpr int kSparseVectors = 4;
-constexpr int kPanels =
-    4;  // that one row of few features meets at once: as many sums as hide the latency of an addition
+constexpr int kPanels = 4;         // that one row of few features meets at once: sums that hide an addition's latency
 constexpr Index kNear = 24 << 10;  // bytes of panels that are passed over again and again, within the smallest L1
 constexpr int kTerms = 32;         // terms of a sum in T
 constexpr int kSums = 8;           // side by side: as many as hide the latency of an addition
