@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/kernel_scratch.hpp"
+#include "base/pages.hpp"
 
 namespace polymargin {
 namespace {
@@ -26,9 +26,9 @@ std::size_t tiles_to_keep(const Data& Z, const Data& X, const Kernel& k, Index t
 template <class T>
 struct LandmarkPass<T>::Bench {
   Bench(Index classes, Index m) : label(kTile), strength(kTile), curvature(kTile), f(classes * kTile), g(classes) {
-    tile = room.get(m * kTile);
+    tile = room.at_least(m * kTile);
     std::fill(tile, tile + m * kTile, T(0));
-    D = slopes.get(classes * kTile);
+    D = slopes.at_least(classes * kTile);
   }
   // The k-th row of the tile, of all n; rows that fill up have no strength.
   template <class Example>
@@ -44,7 +44,7 @@ struct LandmarkPass<T>::Bench {
   std::vector<double> label, strength;
   std::vector<float> curvature;
   std::vector<double> f, g;  // scores, then variables; sums of slopes
-  Buffer<T> room, slopes;
+  Room<T> room, slopes;
   T *tile, *D;
 };
 

@@ -44,7 +44,8 @@ class LinearMarginSolver {
         n_(problem.rows.size),
         T_(problem.classes),
         P_(padded_classes(problem.classes)),
-        weights_(pages<double>(static_cast<std::size_t>(problem.X.d * P_ + 8), true)),
+        weights_(pages<double>(static_cast<std::size_t>(problem.X.d * P_), true)),
+        W_(weights_.get()),
         watch_(settings),
         random_(seed),
         bench_(P_),
@@ -52,8 +53,6 @@ class LinearMarginSolver {
         targets_(T_ * P_, 0.0),
         square_(n_),
         violation_(n_) {
-    const auto address = reinterpret_cast<std::uintptr_t>(weights_.get());
-    W_ = weights_.get() + (64 - address % 64) % 64 / sizeof(double);  // a feature then lies in few cache lines
     std::fill(W_, W_ + p_.X.d * P_, 0.0);
     features_ = !p_.X.sparse() ? dense_row : p_.X.wide_index ? int64_row : int32_row;
     p_.X.wide ? take(weight_steps<double>()) : take(weight_steps<float>());
@@ -243,11 +242,12 @@ class LinearMarginSolver {
   }
 
   const LinearMargins& p_;
-  double *D_, *W_;
+  double* D_;
   const Settings& set_;
   Team& team_;
   Index n_, T_, P_;  // P_: classes padded, so that one feature is a run of whole vectors
   Pages<double> weights_;
+  double* W_;
   Watch watch_;
   std::mt19937_64 random_;  // the same order of examples on every machine
   Bench bench_;
