@@ -1,5 +1,5 @@
-// Large arrays in pages of their own, which go back to the system when they are freed. malloc keeps what a thread has freed for
-// that thread, so that fits side by side would hold what each of them has used at its peak.
+// Large arrays in pages of their own, which go back to the system when they are freed. malloc keeps what a thread has
+// freed for that thread, so that fits side by side would hold what each of them has used at its peak.
 #pragma once
 #include <cstddef>
 #include <memory>

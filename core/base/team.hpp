@@ -1,6 +1,6 @@
-// Threads that share numbered tasks. A job is over when its tasks are: a thread that the system is not running at the moment
-// takes no task and delays nobody, so a loaded machine costs no more than it must. (An OpenMP region ends only after every
-// one of its threads has been there.)
+// Threads that share numbered tasks. A job is over when its tasks are: a thread that the system is not running at the
+// moment takes no task and delays nobody, so a loaded machine costs no more than it must. (An OpenMP region ends only
+// after every one of its threads has been there.)
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -42,9 +42,9 @@ class Team {
 
   int size() const { return size_; }
 
-  // task(0), ..., task(n - 1), each once, by whoever is free, or by the caller `alone` where threads are not worth it; the first
-  // exception is thrown again here. While the caller has nothing to do but wait for the others, it calls `meanwhile` now and
-  // then. Not reentrant.
+  // task(0), ..., task(n - 1), each once, by whoever is free, or by the caller `alone` where threads are not worth it;
+  // the first exception is thrown again here. While the caller has nothing to do but wait for the others, it calls
+  // `meanwhile` now and then. Not reentrant.
   void run(Index n, const std::function<void(Index)>& task, bool alone = false,
            const std::function<void()>& meanwhile = {}) {
     alone = alone || n < 2;

@@ -122,8 +122,8 @@ class CodeSolver {
   }
 
  private:
-  // Primal and dual values are those of the columns `begun`. Of the others, which may be millions, `rest` is the sum of the
-  // primal values, and the dual is 0.
+  // Primal and dual values are those of the columns `begun`. Of the others, which may be millions, `rest` is the sum of
+  // the primal values, and the dual is 0.
   static nb::dict packed(const CodeSolution& solution, const Unbegun& unbegun) {
     Index stored = 0;
     for (Index l = 0; l < static_cast<Index>(solution.columns.size()); ++l)

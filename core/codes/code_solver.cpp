@@ -28,11 +28,11 @@ Index even_stride(Index n) {
   return stride;
 }
 
-// First the large columns, each by the engine; then the others in turn, by as many workers as there are threads. The thread
-// that called asks now and then whether to go on, while it works on its column or waits for the others.
+// First the large columns, each by the engine; then the others in turn, by as many workers as there are threads. The
+// thread that called asks now and then whether to go on, while it works on its column or waits for the others.
 //
-// Where time is limited, a column stops when its share of the remaining time is over, and the next one begins. Such columns
-// continue in further rounds while time is left.
+// Where time is limited, a column stops when its share of the remaining time is over, and the next one begins. Such
+// columns continue in further rounds while time is left.
 template <class T>
 class Columns {
  public:
@@ -159,9 +159,9 @@ class Columns {
     return m;
   }
 
-  // Side by side, if that keeps all threads busy: where few rows become support vectors, most of what the engine does is
-  // too little to be shared. One after the other where columns over all rows share their kernel rows, and where a part of
-  // the memory would be felt: a model must not depend on the number of threads.
+  // Side by side, if that keeps all threads busy: where few rows become support vectors, most of what the engine does
+  // is too little to be shared. One after the other where columns over all rows share their kernel rows, and where a
+  // part of the memory would be felt: a model must not depend on the number of threads.
   void solve_all_large() {
     double all = 0, most = 0;
     for (Index k = 0; k < n_large_; ++k) {

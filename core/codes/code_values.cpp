@@ -61,8 +61,8 @@ void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, TeamWatch&
   }
 }
 
-// Rows of a column whose values are held, and whether few of these will be needed, as far as its largest pair of classes
-// shows. Columns of more classes share their values, which are needed by one or another.
+// Rows of a column whose values are held, and whether few of these will be needed, as far as its largest pair of
+// classes shows. Columns of more classes share their values, which are needed by one or another.
 template <class T>
 Index CodeValues<T>::whole_column(const CodeProblem& p) {
   const Index l = K_.serial() || shared_.gram.values ? -1 : p.largest_pair();

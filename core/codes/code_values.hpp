@@ -1,5 +1,5 @@
-// Kernel values for columns of codes on one set of rows: what of them is made beforehand and held, within a budget of memory
-// and time, from one solve to the next.
+// Kernel values for columns of codes on one set of rows: what of them is made beforehand and held, within a budget of
+// memory and time, from one solve to the next.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -16,7 +16,7 @@ inline double entropy(double a, double u) {
   return (a > 0 ? a * std::log(a / u) : 0) + (a < u ? (u - a) * std::log1p(-a / u) : 0);
 }
 
-// Sets primal and dual from alpha, gradient and multiplier; `groups` are the offsets of the sum constraints, empty for none.
+// Sets primal and dual from alpha, gradient and multiplier; `groups`: offsets of the sum constraints, empty for none.
 inline void certify(const DualProblem& p, const std::vector<Index>& groups, Solution& out) {
   double quadratic = 0, loss = 0, ridge = 0, linear = 0, sums = 0, entropic = 0;
   std::size_t g = 0;

@@ -91,7 +91,8 @@ void Face::direction() {
   ++n_steps_;
 }
 
-// W'W lambda = -W'd - excess by Cholesky, then d += W lambda: the sums are what they were at the start. A group without free variables has no equation.
+// W'W lambda = -W'd - excess by Cholesky, then d += W lambda: the sums are what they were at the start. A group without
+// free variables has no equation.
 void Face::solve_groups() {
   const Index n = qp_->n_groups(), f = factor_.size();
   small_.assign(n * n, 0.0), lambda_.resize(n);
@@ -124,10 +125,10 @@ void Face::solve_groups() {
   work_ += double(f) * double(n) * double(n);
 }
 
-// A step along d_, to its end (true) or along the bounds that it meets: a variable stays where it meets one, the others go on
-// as long as the objective falls, and all that stayed leave the factor together. With several groups it ends at the first
-// bound, as the sums hold only while all go on; with ties, at a base that has nothing left to give. The gradient of the free
-// variables follows: H d = -g + A lambda - jitter d, where ties count it from their bases.
+// A step along d_, to its end (true) or along the bounds that it meets: a variable stays where it meets one, the others
+// go on as long as the objective falls, and all that stayed leave the factor together. With several groups it ends at
+// the first bound, as the sums hold only while all go on; with ties, at a base that has nothing left to give. The
+// gradient of the free variables follows: H d = -g + A lambda - jitter d, where ties count it from their bases.
 bool Face::advance() {
   const Index f = factor_.size();
   FaceProgram& q = *qp_;
@@ -177,8 +178,8 @@ std::pair<double, Index> Face::next_bound(double most) const {
   return first;
 }
 
-// From here on d_ leaves out variable k. What it would have added to the sum of a group is shared out along the way on which
-// all gradients rise alike, u = H^-1 A without those that have met their bounds. False where that is no way.
+// From here on d_ leaves out variable k. What it would have added to the sum of a group is shared out along the way on
+// which all gradients rise alike, u = H^-1 A without those that have met their bounds. False where that is no way.
 bool Face::bend(Index k) {
   const Index f = factor_.size(), groups = qp_->n_groups();
   if (groups > 1) return false;

@@ -2,9 +2,10 @@
 //
 //   min over z   1/2 z'Hz + p'z      low <= z <= high,   some sums of z as they are at the start
 //
-// The linear term p is given by a point and its gradient there, Hz + p. Sums come in two kinds. Groups are few and large, and each has a
-// multiplier. Ties are many and small: in each of them one variable that is off its bounds, the base, gives what the
-// others take, so that the rest of them are without a sum. Its slope is zero then, and theirs count from it.
+// The linear term p is given by a point and its gradient there, Hz + p. Sums come in two kinds. Groups are few and
+// large, and each has a multiplier. Ties are many and small: in each of them one variable that is off its bounds, the
+// base, gives what the others take, so that the rest of them are without a sum. Its slope is zero then, and theirs
+// count from it.
 #pragma once
 #include <vector>
 

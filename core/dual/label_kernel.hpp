@@ -1,7 +1,7 @@
 // Products with the kernel part of Q: sum[k] += sum_r M(y_r, y_k) change_r k(x_r, x_k), by segments of equal class.
 //
-// Variables come sorted by class, so M takes one pass with `other` over all columns and one with `same - other` over the columns of
-// each row's own class: the cost does not grow with the number of classes.
+// Variables come sorted by class, so M takes one pass with `other` over all columns and one with `same - other` over
+// the columns of each row's own class: the cost does not grow with the number of classes.
 #pragma once
 #include <algorithm>
 #include <vector>

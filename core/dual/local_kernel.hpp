@@ -1,5 +1,6 @@
-// Kernel values between the rows of a working set (working_sets.hpp): from kernel rows that are kept, by symmetry from their
-// columns, the rest computed. A row for which as many values have been computed as a whole kernel row has gets one that is kept.
+// Kernel values between the rows of a working set (working_sets.hpp): from kernel rows that are kept, by symmetry from
+// their columns, the rest computed. A row for which as many values have been computed as a whole kernel row has gets
+// one that is kept.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -53,8 +54,8 @@ class LocalKernel {
     if (2 * static_cast<Index>(due.size()) <= rows_.active().capacity()) rows_.active().fetch(span(due), fetched_);
   }
 
-  // Values between the rows that are not kept, which are `data` and at the places `missing` of Q: side by side at first, then
-  // each at its place, which is never before the one it had.
+  // Values between the rows that are not kept, which are `data` and at the places `missing` of Q: side by side at
+  // first, then each at its place, which is never before the one it had.
   void compute(const std::vector<Index>& missing, const std::vector<Index>& data, Index q, T* Q, Index ld) {
     const Index h = static_cast<Index>(missing.size());
     if (h == q) {

@@ -326,7 +326,7 @@ class Newton : NewtonPoint {
     return true;
   }
 
-  // A feasible point: the variables have their signs and add up to zero. The engine adds to the scores what that changes.
+  // A feasible point: variables have their signs and add up to zero. The engine adds to the scores what that changes.
   void hand_over(std::unique_ptr<RowCache<T>>& cache, NewtonStart& out) {
     std::vector<double> point(n_, 0.0), scores(n_, 0.0);
     for (std::size_t k = 0; k < rest_.size(); ++k) scores[rest_[k]] = rest_scores_[k];

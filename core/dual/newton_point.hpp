@@ -1,4 +1,4 @@
-// A point of Newton's method (newton.hpp): the rows at hand, their variables, scores and level, and the primal along a line.
+// A point of Newton's method (newton.hpp): rows at hand, their variables, scores and level, the primal along a line.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -57,7 +57,8 @@ class NewtonPoint {
     return worst;
   }
 
-  // To the minimum of the primal over t of (a + t d, level + t c); to t = 1, where rows off S are at zero, if that is about as good.
+  // To the minimum of the primal over t of (a + t d, level + t c); to t = 1, where rows off S are at zero, if that is
+  // about as good.
   double line_search(const std::vector<double>& d, const std::vector<double>& Kd, double c) {
     auto slope = [&](double t) {
       double sum = 0;

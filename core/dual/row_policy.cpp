@@ -58,8 +58,8 @@ Level RowPolicy<T>::level(Index g, const double* F, const double* A) const {
   return level;
 }
 
-// Without sums the gradient itself is the violation. With them it is how far the smallest gradient of a group that may grow
-// is below the largest that may fall, and a row's share in it is its distance from the level between the two.
+// Without sums the gradient itself is the violation. With them it is how far the smallest gradient of a group that may
+// grow is below the largest that may fall, and a row's share in it is its distance from the level between the two.
 template <class T>
 double RowPolicy<T>::measure(const double* F, const double* A, double* excess) {
   const std::vector<Index>& active = *active_;
@@ -199,8 +199,8 @@ void RowPolicy<T>::choose_bias(const std::vector<double>& scores, std::vector<do
   multiplier[0] = -box_bias(y, upper, g);
 }
 
-// What the scores call for, and how far they are from calling for something else. Rows without a say, far from all support
-// vectors, are at the margin up to rounding: they stay at zero.
+// What the scores call for, and how far they are from calling for something else. Rows without a say, far from all
+// support vectors, are at the margin up to rounding: they stay at zero.
 template <class T>
 double RowPolicy<T>::respond(Index i, const std::vector<double>& multiplier, const double* f, double* a) const {
   const double missing = p_.linear[i] - *f + (multiplier.empty() ? 0 : multiplier[0]);

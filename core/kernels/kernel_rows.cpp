@@ -162,8 +162,8 @@ void KernelBlocks<T>::convert(Index i, Index from, Index to, T* out) const {
   ops_.convert(A_.wide, A_.at(i, from), to - from, mean_of(A_, from), scale_of(from), out);
 }
 
-// The dots of some rows with the features from..to of the columns that are packed. By lists of the values that are not 0, where
-// these are few; all rows or none, so that a list meets its part of the panels while that is in cache.
+// The dots of some rows with the features from..to of the columns that are packed. By lists of the values that are not
+// 0, where these are few; all rows or none, so that a list meets its part of the panels while that is in cache.
 template <class T>
 void KernelBlocks<T>::dots(Span<const Index> rows, Index from, Index to, Scratch& s, T* tile, Index ldt) const {
   const Index d = to - from, lda = (d + 63) / 16 * 16, step = ops_.rows;

@@ -8,8 +8,9 @@
 
 namespace polymargin {
 
-// add(values, first, last, begin, end) for kernel rows that are computed on the way and not kept: values[r] points to that of row
-// first + r over the columns begin..end. A block stays in cache until it is summed. `data` has the place of every row and column.
+// add(values, first, last, begin, end) for kernel rows that are computed on the way and not kept: values[r] points to
+// that of row first + r over the columns begin..end. A block stays in cache until it is summed. `data` has the place of
+// every row and column.
 template <class T, class Add>
 void by_blocks(const KernelBlocks<T>& K, Span<const Index> data, Span<const Index> rows, Span<const Index> columns,
                Team& team, const Add& add) {

@@ -12,8 +12,8 @@ constexpr Index kGroups = 16;              // parts of a pass with sums of their
 constexpr double kGroupNumbers = 1 << 24;  // ... if these have no more numbers than this
 constexpr Index kFew = 16;                 // features
 
-// Of all tiles, where `fit` of them fit into memory. A callable is asked once where that is possible; a given matrix is there
-// already. Values of few features are made sooner than new memory is first written to.
+// Of all tiles, where `fit` of them fit into memory. A callable is asked once where that is possible; a given matrix is
+// there already. Values of few features are made sooner than new memory is first written to.
 std::size_t tiles_to_keep(const Data& Z, const Data& X, const Kernel& k, Index tiles, double fit) {
   const bool few = !X.sparse() && !Z.sparse() && X.d <= kFew && k.kind != KernelKind::callable;
   if (few || k.kind == KernelKind::precomputed) return 0;

@@ -166,7 +166,7 @@ class LinearMarginSolver {
     objective_ = -out_.dual;
   }
 
-  // Sweeps over the examples that are not held at their bounds, until none of them violates by more than eps. True: to end.
+  // Sweeps over the examples that are not held at their bounds, until none violates by more than eps. True: to end.
   bool stage(double eps) {
     order_.clear();
     for (Index i = 0; i < n_; ++i)
@@ -183,7 +183,7 @@ class LinearMarginSolver {
     }
   }
 
-  // One exact step per active example, in random order; the largest violation met. Those held by more than `hold` leave.
+  // An exact step per active example in random order; the largest violation met. Those held by more than `hold` leave.
   double sweep(double hold) {
     const Index m = static_cast<Index>(order_.size());
     for (Index k = m - 1; k > 0; --k) std::swap(order_[k], order_[random_() % (k + 1)]);

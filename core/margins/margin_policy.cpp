@@ -189,15 +189,15 @@ Index MarginPolicy<T>::solve_narrow(double target, Index budget, const std::func
   return steps;
 }
 
-// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return. After a
-// splitting they would undo it.
+// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return.
+// After a splitting they would undo it.
 template <class T>
 Index MarginPolicy<T>::due() const {
   return patience_ * (splits_ ? kAgain : m_ / 4 + 20) + spare_;
 }
 
-// Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those that
-// violate the conditions most.
+// Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those
+// that violate the conditions most.
 template <class T>
 std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, Index steps, Index rows) {
   const double step = 2 * double(rows) * double(T_) + (p_.reference == Reference::own ? 1 : 2) * kStep;

@@ -1,4 +1,5 @@
-// Changes of scores: F[c, k] += sum_r D[r,c] k(x_r, x_k) for the classes whose D is not zero, most often two or three of a row.
+// Changes of scores: F[c, k] += sum_r D[r,c] k(x_r, x_k) for the classes whose D is not zero, mostly two or three of a
+// row.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -76,8 +77,8 @@ class ScoreKernel {
   Team& team_;
 };
 
-// The scores of a problem with a variable per example and class: those of the prototypes, made of b by the same operations as the
-// ones that the model keeps.
+// The scores of a problem with a variable per example and class: those of the prototypes, made of b by the same
+// operations as the ones that the model keeps.
 template <class T>
 void linear_part(const MarginProblem& p, const KernelBlocks<T>& K, const std::vector<double>& b, std::vector<double>& F,
                  Team& team) {

@@ -8,7 +8,8 @@ namespace polymargin {
 namespace POLYMARGIN_ISA {
 namespace {
 
-// Rows that a call of `dots` takes: their sums, two vectors of a panel and a broadcast value fill the registers. AVX-512 has 32.
+// Rows that a call of `dots` takes: their sums, two vectors of a panel and a broadcast value fill the registers.
+// AVX-512 has 32.
 constexpr int kRows = VECTOR_BYTES == 64 ? 12 : VECTOR_BYTES == 32 ? 6 : 4;
 constexpr int kSparseVectors = 4;
 constexpr int kPanels = 4;         // that one row of few features meets at once: sums that hide an addition's latency

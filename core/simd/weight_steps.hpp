@@ -1,6 +1,6 @@
-// The vector passes over weights W, d x P: the P classes of one feature are adjacent, P is 2, 4 or a multiple of 8.
-// A row of data is `count` values x at the features `at` (dense rows: all features). One table of functions per instruction set
-// and type of x; in it, one function per type of `at`.
+// The vector passes over weights W, d x P: the P classes of one feature are adjacent, P is 2, 4 or a multiple of 8. A
+// row of data is `count` values x at the features `at` (dense rows: all features). One table of functions per
+// instruction set and type of x; in it, one function per type of `at`.
 #pragma once
 #include "base/data.hpp"
 
@@ -21,9 +21,10 @@ using ExpectPass = void (*)(const void* at, Index count, const double* W, Index 
 // The largest gain rates of an example: g = f - ref + t + ridge a of growing where a > low, -g of falling where a < 0.
 using SlopePass = Slope (*)(const double* f, const double* a, const double* t, double ref, double ridge, double low,
                             Index P);
-// One example solved exactly, all others fixed. With v = (f - ref + t - k (a + sum a)) / (k + ridge), rho = k / (k + ridge):
-// a = -clip(v - theta, 0, u), where theta = rho sum |a|, or capped the larger value at which sum |a| = u. `change` becomes the
-// change of a; what the dual objective falls by is returned, besides sum |a| and the sum of all changes.
+// One example solved exactly, all others fixed. With v = (f - ref + t - k (a + sum a)) / (k + ridge), rho = k / (k +
+// ridge): a = -clip(v - theta, 0, u), where theta = rho sum |a|, or capped the larger value at which sum |a| = u.
+// `change` becomes the change of a; what the dual objective falls by is returned, besides sum |a| and the sum of all
+// changes.
 struct Step {
   double gain, size, sum;
 };

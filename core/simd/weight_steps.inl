@@ -13,7 +13,8 @@ inline Index feature(const J* at, Index k) {
   return static_cast<Index>(at[k]);
 }
 
-// N packs of classes from column `from` on, two sums each where registers allow, so that one addition need not wait for the last.
+// N packs of classes from column `from` on, two sums each where registers allow, so that no addition waits for the
+// last.
 template <class T, class J, int lanes, int N>
 inline void sum_packs(const T* x, const J* at, Index count, const double* W, Index P, double* f) {
   typedef typename Pack<double, lanes>::V V;
@@ -128,8 +129,8 @@ inline Clipped clipped(const double* v, double theta, double u, Index P) {
   return out;
 }
 
-// The theta of a step: Newton steps. Without a box the sum is convex in theta, and they rise to the root from 0 on; with one
-// they are kept inside a bracket.
+// The theta of a step: Newton steps. Without a box the sum is convex in theta, and they rise to the root from 0 on;
+// with one they are kept inside a bracket.
 template <int lanes>
 inline double threshold(const double* v, double rho, double u, bool capped, Index P) {
   double theta = 0;
