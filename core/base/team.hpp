@@ -62,8 +62,10 @@ class Team {
     wake_.notify_all();
     lock.lock();
     work(lock);
-    while (!done_.wait_for(lock, std::chrono::milliseconds(50), [this] { return busy_ == 0; }))
-      if (meanwhile && !error_) attempt(lock, [&] { meanwhile(); });
+    const auto over = [this] { return busy_ == 0; };
+    while (meanwhile && !done_.wait_for(lock, std::chrono::milliseconds(50), over))
+      if (!error_) attempt(lock, meanwhile);
+    done_.wait(lock, over);
     task_ = nullptr;
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }

@@ -68,7 +68,7 @@ Criterion::Report Criterion::solve(const double* K, double r, double tol, Index 
   report.squares.resize(problems_.size());
   std::atomic<bool> stopped{false}, unfinished{false};
   std::atomic<Index> n_steps{0};
-  team.run(size(), [&](Index k) {
+  const auto one = [&](Index k) {
     const Index p = order_[k];
     Inner& inner = problems_[p];
     PairSteps<double>& steps = inner.steps;
@@ -104,7 +104,8 @@ Criterion::Report Criterion::solve(const double* K, double r, double tol, Index 
     for (Index i = 0; i < qp.size(); ++i) squares += qp.ridge[i] / r * qp.z[i] * qp.z[i];
     report.minimum[p] = minimum();
     report.squares[p] = squares;
-  });
+  };
+  team.run(size(), one, false, [&] { stop(); });
   report.n_steps = n_steps;
   report.status = stopped ? Status::interrupted : unfinished ? Status::max_iter : Status::solved;
   return report;
