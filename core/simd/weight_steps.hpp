@@ -31,14 +31,15 @@ struct Step {
 using StepPass = Step (*)(const double* f, double* a, const double* t, double ref, double k, double ridge, double u,
                           bool capped, Index P, double* v, double* change);
 
-template <class T>
-struct WeightSteps {
-  ScoresPass scores[3];
+struct WeightPasses {
+  ScoresPass scores[3];  // by Features
   AddPass add[3];
   ExpectPass expect[3];
   SlopePass slope;
   StepPass step;
 };
+template <class T>
+struct WeightSteps : WeightPasses {};
 
 template <class T>
 const WeightSteps<T>& weight_steps();
