@@ -82,23 +82,27 @@ class Columns {
     return settings;
   }
 
-  // task(0), task(1), ..., for every worker.
+  // task(0), task(1), ..., for every worker. An exception ends the others.
   template <class Task>
   void by_workers(const Task& task) {
-    team_.run(n_workers_, task, false, [this] { ask(0, 0); });
+    const auto guarded = [this](const auto& call) {
+      try {
+        call();
+      } catch (...) {
+        halted_ = true;
+        throw;
+      }
+    };
+    const auto one = [&](Index w) { guarded([&] { task(w); }); };
+    team_.run(n_workers_, one, false, [&] { guarded([this] { ask(state_.violation, 0); }); });
   }
 
   // `violation` and `n_iter` of the column of the thread that called.
   void ask(double violation, Index n_iter) {
-    state_.n_iter = n_iter_ + n_iter;
+    state_.violation = violation, state_.n_iter = n_iter_ + n_iter;
     n_begun_ = std::max(n_begun_, n_done_.load());
     watch_.keep(kStored * static_cast<double>(n_begun_));
-    try {
-      if (!halted_ && watch_.halted(state_, violation, -dual_.load())) halted_ = true;
-    } catch (...) {
-      halted_ = true;
-      throw;
-    }
+    if (!halted_ && watch_.halted(state_, violation, -dual_.load())) halted_ = true;
   }
 
   static Clock::rep ticks(double seconds) {
