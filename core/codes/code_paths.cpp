@@ -99,7 +99,7 @@ PathReport run_paths(const CodePaths& p, const double* K, Index n, double* F, co
   report.seconds.assign(n_folds * n_C, 0.0);
   std::mutex mutex;
   std::atomic<bool> ended{false};
-  team.run(p.columns() * n_folds, [&](Index task) {
+  const auto one = [&](Index task) {
     const Index column = task / n_folds, f = task % n_folds;
     Path path(p, p.folds[f], column, K, n);
     for (Index k = 0; k < n_C && !ended; ++k) {
@@ -114,7 +114,8 @@ PathReport run_paths(const CodePaths& p, const double* K, Index n, double* F, co
       if (status != Status::solved && report.status != Status::interrupted) report.status = status;
       if (end) ended = true, report.status = Status::interrupted;
     }
-  });
+  };
+  team.run(p.columns() * n_folds, one, false, [&] { stop(); });
   return report;
 }
 
