@@ -1,10 +1,11 @@
 """A fit that a limit ends leaves a model that tells classes apart, not the scores 0 that it began with."""
 
 import pytest
-from data_sets import blobs
+from data_sets import blobs, overlapping
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import LandmarkSVC
+from polymargin.landmarks import streams, training
 
 MANY = 20  # classes: the smooth losses begin with weights whose true losses are above those of scores 0
 
@@ -29,3 +30,16 @@ def test_one_pass_alone_is_the_start(by_passes):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = LandmarkSVC(n_landmarks=100, max_iter=1).fit(X, y)
     assert not model.dual_coef_.any() and model.primal_objective_ == pytest.approx(len(y))
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_what_float32_cannot_finish_goes_on_in_float64(in_chunks, monkeypatch, seed):
+    """Rounding grows with C: at 1e6 it would hide 2 % of the primal value and more."""
+    monkeypatch.setattr(streams, "SAMPLE", 3000)
+    X, y = overlapping(6000, seed=seed)
+    data = ([(X[:4500], y[:4500]), (X[4500:], y[4500:])],) if in_chunks else (X, y)
+    kinds, grow = [], training.doubled
+    monkeypatch.setattr(training, "doubled", lambda fit: kinds.append(fit.basis.dtype) or grow(fit))
+    model = LandmarkSVC(C=1e7, gamma=0.3, n_landmarks=50).fit(*data)
+    assert model.status_ == "solved" and set(kinds) == {"float32", "float64"}
+    assert LandmarkSVC(C=1.0, gamma=0.3, n_landmarks=50).fit(*data).status_ == "solved" and kinds[-1] == "float32"
