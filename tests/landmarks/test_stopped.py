@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from clocks import assert_within
-from data_sets import blobs
+from data_sets import blobs, overlapping
 from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import LandmarkSVC
+from polymargin.landmarks import streams, training
 
 MANY = 20  # classes: the smooth losses begin with weights whose true losses are above those of scores 0
 
@@ -56,3 +57,16 @@ def test_class_means_where_there_is_no_time_for_a_step(by_passes, monkeypatch, s
     distance = ((phi[:, None] - means) ** 2).sum(axis=2)
     F = model.decision_function(X)
     np.testing.assert_allclose(F - F[:, :1], (distance[:, :1] - distance) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_what_float32_cannot_finish_goes_on_in_float64(in_chunks, monkeypatch, seed):
+    """Rounding grows with C: at 1e6 it would hide 2 % of the primal value and more."""
+    monkeypatch.setattr(streams, "SAMPLE", 3000)
+    X, y = overlapping(6000, seed=seed)
+    data = ([(X[:4500], y[:4500]), (X[4500:], y[4500:])],) if in_chunks else (X, y)
+    kinds, grow = [], training.doubled
+    monkeypatch.setattr(training, "doubled", lambda fit: kinds.append(fit.basis.dtype) or grow(fit))
+    model = LandmarkSVC(C=1e7, gamma=0.3, n_landmarks=50).fit(*data)
+    assert model.status_ == "solved" and set(kinds) == {"float32", "float64"}
+    assert LandmarkSVC(C=1.0, gamma=0.3, n_landmarks=50).fit(*data).status_ == "solved" and kinds[-1] == "float32"

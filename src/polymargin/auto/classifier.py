@@ -65,7 +65,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     Parameters
     ----------
     machine : {"auto", "pairwise", "one-vs-rest", "core-vector", "landmarks"} or a machine of JointSVC, default="auto"
-        "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 25,000 rows it is tried on samples
+        "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 10,000 rows it is tried on samples
         against "core-vector" and "landmarks": the best that ends within a time limit, or within ten minutes where there
         is none, is taken, on fewer rows if need be.
     C, gamma : float or "auto", default="auto"
@@ -124,7 +124,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     fit_seconds_ : float
         Duration of `fit`.
     announced_seconds_ : float or None
-        What it said before it trained on more than 25,000 rows.
+        What it said before it trained on more than 10,000 rows.
     peak_memory_ : int
         The most bytes of memory that the process has held up to the end of `fit`, 0 where the system does not say.
     n_features_in_ : int

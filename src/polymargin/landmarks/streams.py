@@ -152,6 +152,9 @@ def train_source(task: LandmarkTask, source: Any, facts: Facts, form: StreamForm
         return fit
     rows_held = Strong(task.X, task.rows, task.y, task.f.C * task.weight)
     limits = replace(task.limits, memory=task.limits.memory / 2)
-    sample = HeldRows(rows_held, fit.basis, task.losses, limits)
-    finish_from(task, fit, SourceRows(source, n, form, fit.basis, sample))
+
+    def rows_of(basis: Basis) -> SourceRows:
+        return SourceRows(source, n, form, basis, HeldRows(rows_held, basis, task.losses, limits))
+
+    finish_from(task, fit, rows_of)
     return fit

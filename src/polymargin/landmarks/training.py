@@ -8,6 +8,7 @@ first half of them, with their weights, begins a fit with all.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -185,6 +186,16 @@ def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None) -> None:
     fit.trained, fit.evaluations = len(part), fit.evaluations + int(rows.core.evaluations)
     if every:
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
+    if doubled(fit):
+        descend(task, fit, None if every else part)
+
+
+def doubled(fit: Fit) -> bool:
+    """Whether rounding of float32 had the last word, as with a large C: the fit then goes on in float64."""
+    if fit.status != "stalled" or fit.basis.dtype == "float64":
+        return False
+    fit.basis = replace(fit.basis, dtype="float64")
+    return True
 
 
 def stepped(task: LandmarkTask, fit: Fit, rows: Any, start: np.ndarray, tol: float, enough: float = 0.0) -> Newton:
@@ -205,33 +216,46 @@ def stepped(task: LandmarkTask, fit: Fit, rows: Any, start: np.ndarray, tol: flo
     return run
 
 
-def finish_from(task: LandmarkTask, fit: Fit, rows: Any) -> None:
-    """All rows of a source, from a fit on a sample of them."""
+def finish_from(task: LandmarkTask, fit: Fit, rows_of: Callable[[Basis], Any]) -> None:
+    """All rows of a source, from a fit on a sample of them; `rows_of` are they with landmarks."""
     fit.primal, fit.dual, fit.gap = np.inf, -np.inf, np.inf
+    rows = rows_of(fit.basis)
     try:
         run = stepped(task, fit, rows, fit.W, task.limits.tol)
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
     except KeyboardInterrupt:
         fit.status, fit.signalled = "interrupted", True
     fit.evaluations += rows.evaluations
+    if doubled(fit):
+        finish_from(task, fit, rows_of)
 
 
 def exact(task: LandmarkTask, fit: Fit) -> None:
-    """Few rows: the engine of the joint machines on explicit features, to a violation far below tol."""
-    phi = np.ascontiguousarray(fit.basis.features(task.X, task.rows, 1).T)
-    n, limits = len(task.y), task.limits
-    e = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR)
+    """Few rows: the engine of the joint machines, to a violation far below tol; on their kernel values where all are
+    landmarks, else on explicit features."""
+    n, basis, limits = len(task.y), fit.basis, task.limits
+    every = len(basis.at) == n and (task.given or basis.numbers is not None)
+    if every:
+        e, held = Examples(task.X, task.rows, task.y, task.n_classes, task.weight, task.kernel(task.X, task.X)), 0
+    else:
+        phi = np.ascontiguousarray(basis.features(task.X, task.rows, 1).T)
+        e, held = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR), 2 * phi.nbytes
     limits = replace(limits, tol=min(1e-6, 0.1 * limits.tol), max_iter=STEPS * limits.max_iter)
-    s = solve(task.f, e, replace(limits, memory=max(limits.memory - 2 * phi.nbytes, 0.1 * limits.memory)))
+    s = solve(task.f, e, replace(limits, memory=max(limits.memory - held, 0.1 * limits.memory)))
     B = s.B
     if B is None:
         B = -np.ones((task.n_classes, n)) / task.n_classes
         B[task.y, np.arange(n)] += 1
         B *= s.alpha
-    fit.W = np.column_stack([B @ phi, B.sum(axis=1)])
+    if every:
+        numbers = basis.at if basis.numbers is None else basis.numbers[basis.at]
+        W = B[:, np.searchsorted(task.rows, numbers)] @ basis.L
+    else:
+        W = B @ phi
+    fit.W = np.column_stack([W, B.sum(axis=1)])
     fit.primal, fit.dual, fit.gap = s.primal_objective, s.dual_objective, s.duality_gap
     fit.status, fit.signalled, fit.n_iter = s.status, s.signalled, fit.n_iter + -(-s.n_iter // STEPS)
-    fit.evaluations += phi.size
+    fit.evaluations += n * len(basis.at)
     if fit.gap <= task.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
         fit.status = "solved"
 
