@@ -103,6 +103,16 @@ def test_the_start_page_prints_what_the_readme_does():
     assert 'print(f"{model.score(X_test, y_test):.1%} of {len(y_test)} new digits are right")' in text
 
 
+def test_the_drawing_of_the_architecture_names_what_there_is():
+    """Every folder of the core and of the package, and the modules that one reads first."""
+    drawing = (DOCS / "images" / "architecture.svg").read_text()
+    python, core = (re.findall(r'"monospace"[^>]*>(.*?)<', part) for part in drawing.split("core (C++17)"))
+    modules = {"joint", "machines.py", "kernels.py"}
+    for drawn, folder, more in ((python, "src/polymargin", modules), (core, "core", set())):
+        there = {path.name for path in (DOCS.parent / folder).iterdir() if path.is_dir()} - {"__pycache__"}
+        assert sorted(", ".join(drawn).split(", ")) == sorted(there | more)
+
+
 def test_a_reader_of_the_site_finds_the_source():
     addresses = dict(line.split(", ") for line in metadata("polymargin").get_all("Project-URL"))
     assert f"git clone {addresses['Source']} " in (DOCS / "install.md").read_text()
