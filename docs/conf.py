@@ -57,9 +57,28 @@ def whole_pictures(conf, name):
 
 
 # Examples, in the order of the gallery: machines, many classes and rows, tuning, pictures, losses.
-EXAMPLES = """tie_regions pairs_against_joint nine_machines overlap prototypes many_classes text_many_classes
-enclosing_ball core_set_growing million_rows streaming overlap_landmarks criterion_surface pixel_gammas
-seeing_digits sensitivity_toy sensitivity_digits calibration costs structured_losses""".split()
+EXAMPLES = [
+    "tie_regions",
+    "pairs_against_joint",
+    "nine_machines",
+    "overlap",
+    "prototypes",
+    "many_classes",
+    "text_many_classes",
+    "enclosing_ball",
+    "core_set_growing",
+    "million_rows",
+    "streaming",
+    "overlap_landmarks",
+    "criterion_surface",
+    "pixel_gammas",
+    "seeing_digits",
+    "sensitivity_toy",
+    "sensitivity_digits",
+    "calibration",
+    "costs",
+    "structured_losses",
+]
 
 
 def gallery_order(file):

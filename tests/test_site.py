@@ -68,8 +68,8 @@ def test_examples_are_short_and_draw(path):
 def test_the_gallery_is_a_gallery():
     """Every example has its place in its order."""
     assert len(EXAMPLES) >= 15
-    order = re.search(r'^EXAMPLES = """(.*?)"""', (DOCS / "conf.py").read_text(), re.MULTILINE | re.DOTALL)[1].split()
-    assert sorted(order) == [path.stem for path in EXAMPLES]
+    order = re.search(r"^EXAMPLES = (\[.*?\])", (DOCS / "conf.py").read_text(), re.MULTILINE | re.DOTALL)[1]
+    assert sorted(ast.literal_eval(order)) == [path.stem for path in EXAMPLES]
 
 
 def test_every_page_is_in_the_table_of_contents():
