@@ -37,7 +37,8 @@ struct DenseQp : FaceProgram {
   Index at_once = 1;  // variables for which that takes little longer than for one
 
   Index parts() const { return static_cast<Index>(sizes.size()); }
-  Index n_groups() const override { return groups.empty() ? 0 : static_cast<Index>(groups.size()) - 1; }
+  Index n_groups() const { return groups.empty() ? 0 : static_cast<Index>(groups.size()) - 1; }
+  bool has_sum() const override { return n_groups() == 1; }
   // The values of variable i with the variables of part q.
   const T* row(Index i, Index q) const {
     if (make) {
@@ -52,18 +53,36 @@ struct DenseQp : FaceProgram {
   // Variables in parts of these sizes and in these groups; all numbers are zero then, and there are no blocks.
   void reset(std::vector<Index> part_sizes, std::vector<Index> part_groups) {
     sizes = std::move(part_sizes), groups = std::move(part_groups);
-    blocks.clear(), first.clear(), part_of.clear(), group_of.clear(), make = nullptr;
+    blocks.clear(), first.clear(), part_of.clear(), tie_of.clear(), base.clear(), make = nullptr;
     for (Index p = 0, g = 0; p < parts(); ++p) {
       while (!groups.empty() && p >= groups[g + 1]) ++g;
       first.push_back(static_cast<Index>(part_of.size()));
       part_of.resize(part_of.size() + sizes[p], p);
-      group_of.resize(part_of.size(), g);
+      if (n_groups() > 1) tie_of.resize(part_of.size(), g);
     }
     for (std::vector<double>* v : {&low, &high, &ridge, &diagonal, &z, &gradient}) v->assign(part_of.size(), 0.0);
   }
+  // A base of each group: the variable with the most room or, where all are at bounds, the one that has to grow first.
+  void tie() {
+    base.assign(n_groups() > 1 ? n_groups() : 0, -1);
+    for (Index i = 0; i < size() && tied(); ++i) {
+      Index& b = base[tie_of[i]];
+      const double more = b < 0 ? 1 : room(i) - room(b);
+      if (more > 0 || (more == 0 && can_grow(i) && (!can_grow(b) || gradient[i] < gradient[b]))) b = i;
+    }
+  }
   double values(Index i, const std::vector<Index>& list, double* out) const override {
-    for (Index j : list) *out++ = value(i, j);
-    return diagonal[i] + ridge[i];
+    if (!tied()) {
+      for (Index j : list) *out++ = value(i, j);
+      return diagonal[i] + ridge[i];
+    }
+    const Index b = base_of(i);
+    for (Index j : list) {
+      const Index c = base_of(j);
+      *out++ = (double(value(i, j)) - double(value(b, j))) - (double(value(i, c)) - double(value(b, c))) +
+               (b == c) * ridge[b];
+    }
+    return diagonal[i] + diagonal[b] - 2 * double(value(i, b)) + ridge[i] + ridge[b];
   }
   double jitter() const override {
     constexpr double rounding = sizeof(T) == 8 ? 1e-13 : 2e-6;

@@ -15,8 +15,7 @@ namespace {
 
 constexpr Index kStopEvery = 16;     // steps between two looks at the clock
 constexpr int kRepairs = 3;          // of a factor that has lost its accuracy
-constexpr double kSumError = 1e-12;  // of a group, relative to its variables
-constexpr Index kMostGroups = 64;
+constexpr double kSumError = 1e-12;  // relative to the variables
 constexpr double kAboveRounding = 20,
                  kCoarsest = 1;      // violations that are told from a residual, and the largest of them
 constexpr double kLeastLift = 0.01;  // of the way that gradients rise along: so little of it is none
@@ -32,14 +31,13 @@ constexpr std::size_t kBlock = 16,
 void Face::set_free(const std::vector<Index>& list) {
   for (std::size_t from = 0; from < list.size() && !lost_; from += kTogether) {
     const Index n = factor_.size(), count = static_cast<Index>(std::min(list.size() - from, kTogether)), ld = n + count;
-    rows_.assign(static_cast<std::size_t>(count * ld), 0.0), groups_.assign(count, 0);
+    rows_.assign(static_cast<std::size_t>(count * ld), 0.0);
     for (Index v = 0; v < count; ++v) {
       const Index i = list[from + v];
       rows_[v * ld + n + v] = qp_->values(i, free_, rows_.data() + v * ld);
-      if (qp_->n_groups()) groups_[v] = qp_->group_of[i];
       free_.push_back(i), is_free_[i] = 1;
     }
-    const Index done = factor_.append(rows_.data(), count, ld, groups_.data());
+    const Index done = factor_.append(rows_.data(), count, ld);
     lost_ |= done < count;
     for (; static_cast<Index>(free_.size()) > factor_.size(); free_.pop_back()) is_free_[free_.back()] = 0;
     for (Index k = n; k < factor_.size(); ++k) {
@@ -74,9 +72,8 @@ void Face::set_fixed(std::vector<Index> list) {
 void Face::factorize() {
   std::vector<Index> list = std::move(free_);
   free_.clear(), y_.clear();
-  auto room = [&](Index i) { return std::min(qp_->z[i] - qp_->low[i], qp_->high[i] - qp_->z[i]); };
-  std::sort(list.begin(), list.end(), [&](Index i, Index j) { return room(i) > room(j); });
-  factor_.begin(qp_->n_groups(), qp_->jitter(), static_cast<Index>(list.size()));
+  std::sort(list.begin(), list.end(), [&](Index i, Index j) { return qp_->room(i) > qp_->room(j); });
+  factor_.begin(qp_->has_sum(), qp_->jitter(), static_cast<Index>(list.size()));
   for (std::size_t from = 0; from < list.size() && !lost_ && work_ < most_work_; from += kPart)
     set_free({list.begin() + from, list.begin() + std::min(from + kPart, list.size())});
 }
@@ -84,49 +81,28 @@ void Face::factorize() {
 // d_ and lambda_ from y_.
 void Face::direction() {
   d_ = y_;
-  if (qp_->n_groups()) solve_groups();
+  if (qp_->has_sum()) hold_sum();
   lifted_ = d_;
   factor_.backward(d_.data());
   work_ += 0.5 * double(d_.size()) * double(d_.size());
   ++n_steps_;
 }
 
-// W'W lambda = -W'd - excess by Cholesky, then d += W lambda: the sums are what they were at the start. A group without free variables has no equation.
-void Face::solve_groups() {
-  const Index n = qp_->n_groups(), f = factor_.size();
-  small_.assign(n * n, 0.0), lambda_.resize(n);
-  for (Index a = 0; a < n; ++a) lambda_[a] = -excess_[a];
-  double* S = small_.data();
+// d += w lambda with w = L^-1 1, so that the sum is what it was at the start.
+void Face::hold_sum() {
+  const Index f = factor_.size();
+  double all = 0;
+  lambda_ = -excess_;
   for (Index k = 0; k < f; ++k) {
-    const double* w = factor_.groups(k);
-    for (Index a = 0; a < n; ++a) {
-      lambda_[a] -= w[a] * d_[k];
-      for (Index b = 0; b <= a; ++b) S[a * n + b] += w[a] * w[b];
-    }
+    const double w = factor_.ones(k);
+    lambda_ -= w * d_[k], all += w * w;
   }
-  for (Index a = 0; a < n; ++a) {
-    for (Index b = 0; b < a; ++b) {
-      for (Index c = 0; c < b; ++c) S[a * n + b] -= S[a * n + c] * S[b * n + c];
-      S[a * n + b] /= S[b * n + b];
-      S[a * n + a] -= S[a * n + b] * S[a * n + b];
-      lambda_[a] -= S[a * n + b] * lambda_[b];
-    }
-    const bool none = !(S[a * n + a] > 0);
-    S[a * n + a] = none ? 1 : std::sqrt(S[a * n + a]);
-    lambda_[a] = none ? 0 : lambda_[a] / S[a * n + a];
-  }
-  for (Index a = n - 1; a >= 0; --a) {
-    for (Index c = a + 1; c < n; ++c) lambda_[a] -= S[c * n + a] * lambda_[c];
-    lambda_[a] /= S[a * n + a];
-  }
-  for (Index k = 0; k < f; ++k)
-    for (Index a = 0; a < n; ++a) d_[k] += factor_.groups(k)[a] * lambda_[a];
-  work_ += double(f) * double(n) * double(n);
+  lambda_ = all > 0 ? lambda_ / all : 0;
+  for (Index k = 0; k < f; ++k) d_[k] += factor_.ones(k) * lambda_;
 }
 
 // A step along d_, to its end (true) or along the bounds that it meets: a variable stays where it meets one, the others go on
-// as long as the objective falls, and all that stayed leave the factor together. With several groups it ends at the first
-// bound, as the sums hold only while all go on; with ties, at a base that has nothing left to give. The gradient of the free
+// as long as the objective falls, and all that stayed leave the factor together. With ties it ends at a base that meets a bound. The gradient of the free
 // variables follows: H d = -g + A lambda - jitter d, where ties count it from their bases.
 bool Face::advance() {
   const Index f = factor_.size();
@@ -134,7 +110,7 @@ bool Face::advance() {
   rate_.resize(f), column_.resize(f), lift_.clear();
   for (Index k = 0; k < f; ++k) {
     const Index i = free_[k];
-    rate_[k] = (q.n_groups() ? lambda_[q.group_of[i]] : origin(i)) - q.gradient[i] - factor_.jitter() * d_[k];
+    rate_[k] = (q.has_sum() ? lambda_ : origin(i)) - q.gradient[i] - factor_.jitter() * d_[k];
     if (q.tied()) taken_[q.tie_of[i]] += d_[k];
   }
   std::vector<Index> met;
@@ -151,14 +127,14 @@ bool Face::advance() {
     goes_on = bend(k);
   }
   std::fill(taken_.begin(), taken_.end(), 0.0);
-  for (double& x : excess_) x *= 1 - done;
+  excess_ *= 1 - done;
   const bool whole = met.empty() && spent < 0;
-  if (!met.empty() && (q.n_groups() == 1 || kApart * static_cast<Index>(met.size()) > f)) {
+  if (!met.empty() && (q.has_sum() || kApart * static_cast<Index>(met.size()) > f)) {
     see_slopes();
   } else {
     steps<double>().axpy(-done, lifted_.data(), y_.data(), f);
     // The slopes lack their columns of H = L L' from there on.
-    for (std::size_t r = 0; r < met.size() && q.n_groups() == 0; ++r)
+    for (std::size_t r = 0; r < met.size() && !q.has_sum(); ++r)
       factor_.add_row(met[r], (done - left[r].first) * left[r].second, y_.data());
   }
   set_fixed(std::move(met));
@@ -177,17 +153,16 @@ std::pair<double, Index> Face::next_bound(double most) const {
   return first;
 }
 
-// From here on d_ leaves out variable k. What it would have added to the sum of a group is shared out along the way on which
+// From here on d_ leaves out variable k. What it would have added to the sum is shared out along the way on which
 // all gradients rise alike, u = H^-1 A without those that have met their bounds. False where that is no way.
 bool Face::bend(Index k) {
-  const Index f = factor_.size(), groups = qp_->n_groups();
-  if (groups > 1) return false;
+  const Index f = factor_.size();
   const Steps<double>& pass = steps<double>();
   const double d = std::exchange(d_[k], 0.0);
   qp_->values(free_[k], free_, column_.data());
   pass.axpy(-d, column_.data(), rate_.data(), f);
   if (qp_->tied()) taken_[qp_->tie_of[free_[k]]] -= d;
-  if (groups == 0) return true;
+  if (!qp_->has_sum()) return true;
   if (lift_.empty()) begin_lift();
   const double u = std::exchange(lift_[k], 0.0);
   pass.axpy(-u, column_.data(), lift_rate_.data(), f);
@@ -201,7 +176,7 @@ bool Face::bend(Index k) {
 void Face::begin_lift() {
   const Index f = factor_.size();
   lift_.resize(f), lift_rate_.resize(f);
-  for (Index k = 0; k < f; ++k) lift_[k] = factor_.groups(k)[0];
+  for (Index k = 0; k < f; ++k) lift_[k] = factor_.ones(k);
   factor_.backward(lift_.data());
   for (Index k = 0; k < f; ++k) lift_rate_[k] = 1 - factor_.jitter() * lift_[k];
   lift_sum_ = std::accumulate(lift_.begin(), lift_.end(), 0.0);
@@ -216,12 +191,13 @@ double Face::lowest() const {
   return curvature > 0 ? fall / curvature : std::numeric_limits<double>::infinity();
 }
 
-// Moves the free variables and their bases, at most until one of these is spent; returns how far.
+// Moves the free variables and their bases, at most until one of these meets a bound; returns how far.
 double Face::go(double step, Index& spent) {
   FaceProgram& q = *qp_;
   for (Index t = 0; t < static_cast<Index>(taken_.size()); ++t) {
-    const double room = q.z[q.base[t]] - q.low[q.base[t]];
-    if (room < step * taken_[t]) step = room / taken_[t], spent = t;
+    const Index b = q.base[t];
+    const double room = taken_[t] > 0 ? q.z[b] - q.low[b] : q.high[b] - q.z[b], way = std::abs(taken_[t]);
+    if (room < step * way) step = room / way, spent = t;
   }
   for (Index k = 0; k < factor_.size(); ++k) {
     const Index i = free_[k];
@@ -229,21 +205,22 @@ double Face::go(double step, Index& spent) {
     q.gradient[i] += step * rate_[k];
   }
   for (std::size_t t = 0; t < taken_.size(); ++t) {
-    double& z = q.z[q.base[t]];
-    z = std::max(z - step * taken_[t], q.low[q.base[t]]);
+    const Index b = q.base[t];
+    q.z[b] = std::clamp(q.z[b] - step * taken_[t], q.low[b], q.high[b]);
   }
-  if (spent >= 0) q.z[q.base[spent]] = q.low[q.base[spent]];
+  if (spent >= 0) q.z[q.base[spent]] = (taken_[spent] > 0 ? q.low : q.high)[q.base[spent]];
   return step;
 }
 
-// The base of a tie has nothing left to give: the variable with the most takes its place.
+// The base of a tie has met a bound: the free variable with the most room takes its place.
 void Face::new_base(Index tie) {
   std::vector<Index> members, at;
   for (Index k = 0; k < factor_.size(); ++k)
     if (qp_->tie_of[free_[k]] == tie) members.push_back(free_[k]), at.push_back(k);
+  if (members.empty()) return;  // what it gave is rounding
   set_fixed(std::move(at));
   const auto most =
-      std::max_element(members.begin(), members.end(), [&](Index i, Index j) { return qp_->z[i] < qp_->z[j]; });
+      std::max_element(members.begin(), members.end(), [&](Index i, Index j) { return qp_->room(i) < qp_->room(j); });
   qp_->base[tie] = *most;
   members.erase(most);
   set_free(members);
@@ -260,8 +237,8 @@ void Face::follow() {
   }
   qp_->gradient = g, old_g_ = std::move(g), old_z_ = qp_->z;
   see_slopes();
-  see_sums();
-  if (kept_sums()) safe_z_ = qp_->z, safe_g_ = qp_->gradient;
+  see_sum();
+  if (kept_sum()) safe_z_ = qp_->z, safe_g_ = qp_->gradient;
   work_ += double(qp_->size()) * changed;
 }
 
@@ -272,27 +249,20 @@ void Face::see_slopes() {
   work_ += 0.5 * double(y_.size()) * double(y_.size());
 }
 
-void Face::see_sums() {
-  excess_.assign(qp_->n_groups(), 0.0);
-  for (Index i = 0; i < qp_->size() && !excess_.empty(); ++i) excess_[qp_->group_of[i]] += qp_->z[i];
-  for (std::size_t a = 0; a < sum_.size(); ++a) excess_[a] -= sum_[a];
+void Face::see_sum() { excess_ = qp_->has_sum() ? std::accumulate(qp_->z.begin(), qp_->z.end(), -sum_) : 0; }
+
+bool Face::kept_sum() const {
+  double size = 0;
+  for (double z : qp_->z) size += std::abs(z);
+  return !qp_->has_sum() || std::abs(excess_) <= kSumError * size;
 }
 
-bool Face::kept_sums() const {
-  std::vector<double> size(excess_.size(), 0.0);
-  for (Index i = 0; i < qp_->size() && !size.empty(); ++i) size[qp_->group_of[i]] += std::abs(qp_->z[i]);
-  for (std::size_t a = 0; a < size.size(); ++a)
-    if (!(std::abs(excess_[a]) <= kSumError * size[a])) return false;
-  return true;
-}
-
-// The multiplier of each group; returns how far a free variable's gradient is from its own.
-double Face::see_levels() {
-  std::vector<Level> levels(qp_->n_groups());
-  for (Index i = 0; i < qp_->size() && !levels.empty(); ++i)
-    levels[qp_->group_of[i]].see(qp_->can_grow(i), qp_->can_fall(i), qp_->gradient[i]);
-  level_.clear(), n_free_.clear();
-  for (const Level& l : levels) level_.push_back(l.value()), n_free_.push_back(l.n_free);
+// The multiplier of the sum; returns how far a free variable's gradient is from its own.
+double Face::see_level() {
+  Level of_sum;
+  for (Index i = 0; i < qp_->size() && qp_->has_sum(); ++i)
+    of_sum.see(qp_->can_grow(i), qp_->can_fall(i), qp_->gradient[i]);
+  level_ = of_sum.value(), n_free_ = of_sum.n_free;
   double residual = 0;
   for (Index i : free_) residual = std::max(residual, std::abs(qp_->gradient[i] - level(i)));
   return residual;
@@ -317,16 +287,14 @@ bool Face::widen(double tol) {
   std::vector<Index> fresh;
   for (auto one = worst.begin(); one != end; ++one) fresh.push_back(one->second);
   set_free(fresh);
-  // A group without free variables needs one that grows and one that falls.
-  for (Index group = 0; group < qp_->n_groups(); ++group)
-    for (bool grows : {true, false}) {
-      if (n_free_[group] > 0) continue;
-      std::pair<double, Index> most{0, -1};
-      for (const auto& one : worst)
-        if (qp_->group_of[one.second] == group && (g[one.second] < level(one.second)) == grows)
-          most = std::min(most, one);
-      if (most.second >= 0 && !is_free_[most.second]) set_free({most.second});
-    }
+  // A sum without free variables needs one that grows and one that falls.
+  for (bool grows : {true, false}) {
+    if (!qp_->has_sum() || n_free_ > 0) break;
+    std::pair<double, Index> most{0, -1};
+    for (const auto& one : worst)
+      if ((g[one.second] < level_) == grows) most = std::min(most, one);
+    if (most.second >= 0 && !is_free_[most.second]) set_free({most.second});
+  }
   return true;
 }
 
@@ -344,11 +312,10 @@ bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<b
   free_.clear();
   for (Index i = 0; i < qp.size(); ++i)
     if (qp.can_grow(i) && qp.can_fall(i) && !is_base(i)) free_.push_back(i);
-  sum_.clear();
-  see_sums();
-  sum_ = excess_;
-  see_sums();
-  if (static_cast<Index>(free_.size()) > most_free_ || qp.n_groups() > kMostGroups) return false;
+  sum_ = 0;
+  see_sum();
+  sum_ = excess_, excess_ = 0;
+  if (static_cast<Index>(free_.size()) > most_free_) return false;
   factorize();
   int repairs = 0;
   bool reached = true;  // the tolerance that was asked for
@@ -364,8 +331,8 @@ bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<b
       if (!qp.can_grow(free_[k]) || !qp.can_fall(free_[k])) at_bounds.push_back(k);
     set_fixed(std::move(at_bounds));
     follow();
-    const double residual = see_levels();
-    const bool kept = kept_sums();
+    const double residual = see_level();
+    const bool kept = kept_sum();
     if (residual > 0.1 * tol || !kept) {  // rounding: once more, then with a new factor, then to what it allows
       const bool worse = !kept || !(residual <= 0.5 * last);
       last = residual;
@@ -384,7 +351,7 @@ bool Face::solve(FaceProgram& qp, double tol, double work, const std::function<b
     }
   }
   follow();
-  if (!kept_sums()) qp.z = safe_z_, qp.gradient = safe_g_;
+  if (!kept_sum()) qp.z = safe_z_, qp.gradient = safe_g_;
   return false;
 }
 

@@ -2,10 +2,12 @@
 //
 //   min over z   1/2 z'Hz + p'z      low <= z <= high,   some sums of z as they are at the start
 //
-// The linear term p is given by a point and its gradient there, Hz + p. Sums come in two kinds. Groups are few and large, and each has a
-// multiplier. Ties are many and small: in each of them one variable that is off its bounds, the base, gives what the
-// others take, so that the rest of them are without a sum. Its slope is zero then, and theirs count from it.
+// The linear term p is given by a point and its gradient there, Hz + p. One sum of all variables has a multiplier. Several sums
+// are ties: in each of them one variable that is off its bounds, the base, gives what the others take, so that the rest
+// of them are without a sum. Its slope is zero then, and theirs count from it. Multipliers of several sums beside a singular H
+// would have no digits left.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "base/data.hpp"
@@ -15,7 +17,6 @@ namespace polymargin {
 struct FaceProgram {
   std::vector<double> low, high;
   std::vector<double> z, gradient;  // a feasible start
-  std::vector<Index> group_of;      // of each variable
   std::vector<Index> tie_of, base;  // tie of each variable, base of each tie; empty: there are none
 
   virtual ~FaceProgram() = default;
@@ -25,7 +26,10 @@ struct FaceProgram {
   bool tied() const { return !base.empty(); }
   Index base_of(Index i) const { return base[tie_of[i]]; }
 
-  virtual Index n_groups() const { return 0; }
+  double room(Index i) const { return std::min(z[i] - low[i], high[i] - z[i]); }
+
+  // Whether the sum of all variables is as it is at the start.
+  virtual bool has_sum() const { return false; }
   // H between variable i and the listed ones, with ties between the ways that they and their bases go; returns H_ii.
   virtual double values(Index i, const std::vector<Index>& list, double* out) const = 0;
   // g += H (z - old)

@@ -13,22 +13,22 @@ namespace {
 Index room_for(Index size) { return std::max<Index>(size + size / 8, 64) + 8; }
 }  // namespace
 
-void Factor::begin(Index n_groups, double jitter, Index size) {
-  if (n_groups != n_groups_ || capacity_ < std::max<Index>(size, 1)) {
-    n_groups_ = n_groups;
+void Factor::begin(bool has_sum, double jitter, Index size) {
+  if (Index(has_sum) != n_sums_ || capacity_ < std::max<Index>(size, 1)) {
+    n_sums_ = has_sum;
     capacity_ = std::max(capacity_, room_for(size));
-    stride_ = capacity_ + n_groups_;
+    stride_ = capacity_ + n_sums_;
     memory_ = pages<double>(static_cast<std::size_t>(capacity_ * stride_));
   }
   n_ = 0, jitter_ = jitter;
 }
 
 void Factor::grow(Index least) {
-  const Index capacity = room_for(least), stride = capacity + n_groups_;
+  const Index capacity = room_for(least), stride = capacity + n_sums_;
   Pages<double> memory = pages<double>(static_cast<std::size_t>(capacity * stride));
   for (Index k = 0; k < n_; ++k) {
     std::copy(column(k) + k, column(k) + n_, memory.get() + k * stride + k);
-    std::copy_n(column(k) + capacity_, n_groups_, memory.get() + k * stride + capacity);
+    std::copy_n(column(k) + capacity_, n_sums_, memory.get() + k * stride + capacity);
   }
   memory_.swap(memory);
   capacity_ = capacity, stride_ = stride;
@@ -65,7 +65,7 @@ void Factor::backward(double* x) const {
   for (Index k = n_ - 1; k >= 0; --k) x[k] = (x[k] - pass.dot(column(k) + k + 1, x + k + 1, n_ - k - 1)) / column(k)[k];
 }
 
-Index Factor::append(double* rows, Index count, Index ld, const Index* group) {
+Index Factor::append(double* rows, Index count, Index ld) {
   const Steps<double>& pass = steps<double>();
   const Index n = n_;
   if (n + count > capacity_) grow(n + count);
@@ -80,11 +80,11 @@ Index Factor::append(double* rows, Index count, Index ld, const Index* group) {
     const double pivot = x[n_] + jitter_ - pass.dot(x, x, n_);
     if (!(pivot >= 0.5 * jitter_)) break;
     x[n_] = std::sqrt(pivot);
-    double* w = column(n_) + capacity_;
-    for (Index g = 0; g < n_groups_; ++g) w[g] = g == group[done] ? 1 : 0;
-    for (Index k = 0; k < n_ && n_groups_ > 0; ++k)
-      for (Index g = 0; g < n_groups_; ++g) w[g] -= x[k] * column(k)[capacity_ + g];
-    for (Index g = 0; g < n_groups_; ++g) w[g] /= x[n_];
+    if (n_sums_) {
+      double w = 1;
+      for (Index k = 0; k < n_; ++k) w -= x[k] * ones(k);
+      column(n_)[capacity_] = w / x[n_];
+    }
     ++n_;
   }
   for (Index k = 0; k < n_; ++k)
@@ -118,7 +118,7 @@ void Factor::remove(const std::vector<Index>& list, double* y) {
       double *a = column(k), *b = column(k + 1);
       const double h = std::sqrt(a[row] * a[row] + b[row] * b[row]), c = a[row] / h, s = b[row] / h;
       pass.rotate(a + row, b + row, c, s, a + row, rows - row);
-      pass.rotate(a + capacity_, b + capacity_, c, s, a + capacity_, n_groups_);
+      pass.rotate(a + capacity_, b + capacity_, c, s, a + capacity_, n_sums_);
       const double above = y[k], below = y[k + 1];
       y[k] = c * above + s * below, y[k + 1] = c * below - s * above;
     }

@@ -23,7 +23,7 @@ bool LandmarkModel<T>::set(Factor& factor, const std::vector<double>& A) const {
     const Index count = std::min(together, m_ - k), ld = k + count;
     rows.clear();
     for (Index v = k; v < ld; ++v) rows.insert(rows.end(), A.begin() + v * m_, A.begin() + v * m_ + ld);
-    if (factor.append(rows.data(), count, ld, nullptr) < count) return false;
+    if (factor.append(rows.data(), count, ld) < count) return false;
   }
   return true;
 }

@@ -156,6 +156,7 @@ void PairSteps<T>::try_face(double goal, const std::function<bool()>& more) {
   for (Index i = 0; i < qp.size(); ++i) f += qp.can_grow(i) && qp.can_fall(i);
   const bool settles = 2 * n_clipped_ > n_iter_ - last_face_;
   if (!settles && f * f * f / 3 + 10 * m * f <= 0.5 * work) {
+    qp.tie();
     const bool reached = face_.solve(qp, goal, work, [&] { return !more(); });
     for (Index i = 0; i < qp.size(); ++i) set(i, qp.z[i]);
     n_iter_ += face_.n_steps();

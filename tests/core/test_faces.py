@@ -75,6 +75,33 @@ def test_sums_and_optimum_of_dense_programs(m, decades, most, n_groups, seed):
             assert g[part][fall].max(initial=-np.inf) - g[part][grow].min(initial=np.inf) <= 1e-8 + 4 * noise
 
 
+@pytest.mark.parametrize("draw", [45, 77, 157, 257, 381])
+def test_many_sums_beside_a_singular_matrix(draw):
+    """Sixty sums of a few cuts each, and seven weights: multipliers of all sums at once would have no digits.
+
+    These are all cuts of rows with two binary labels, where pair steps leave violations of up to 7e-4.
+    """
+    X = np.random.default_rng(draw).normal(size=(60, 3))
+    y = np.column_stack((X[:, 0] > 0, X[:, 0] + X[:, 1] > 0))
+    outputs = np.array([(0, 0), (0, 1), (1, 0), (1, 1), (1, 1)])
+
+    def features(labels):
+        first, second = 2.0 * labels.T - 1
+        return np.column_stack((X * first[:, None], X * second[:, None], first * second))
+
+    delta = (y[:, None, :] != outputs).sum(axis=2).astype(float)
+    delta[:, 4] = 0  # what is left of a sum
+    others = np.stack([features(np.tile(z, (60, 1))) for z in outputs], axis=1)
+    G = (delta[:, :, None] * (features(y)[:, None, :] - others)).reshape(300, 7)
+    Q, start = np.einsum("id,jd->ij", G, G), np.tile([0.0, 0, 0, 0, 1], 60)
+    a = _core.solve_qp(Q, delta.ravel(), np.ones(300), np.arange(0, 301, 5), start, 1e-9, 20_000)
+    assert np.all(a >= 0)
+    np.testing.assert_allclose(a.reshape(60, 5).sum(axis=1), 1, rtol=1e-11)
+    g = (Q @ a - delta.ravel()).reshape(60, 5)
+    grow, fall = a.reshape(60, 5) < 1, a.reshape(60, 5) > 0
+    assert np.max(np.where(fall, g, -np.inf).max(axis=1) - np.where(grow, g, np.inf).min(axis=1)) < 2e-9
+
+
 @pytest.mark.parametrize("n_groups", [1, 3])
 @pytest.mark.parametrize("below", [0.003, 0.03])
 def test_indefinite_programs_end_at_feasible_points(below, n_groups, seed):

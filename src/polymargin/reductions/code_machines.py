@@ -103,7 +103,7 @@ class CodeClassifier(CallbackSupportMixin, KernelExpansion):
             out = solve_columns(code, form, strength, examples, frame.limits(n_threads, memory), start)
             kernels.check_solution(self.kernel, out["values"], out["bias"])
             if center is not None:
-                balance(out, bounds(form, strength)[0])
+                balance(out, bounds(form, strength)[0], examples.X[examples.rows])
             self.classes_, self.gamma_, self.shape_fit_ = given.classes, gamma, X.shape
             self._set_columns(X, rows, code, out)
             if center is not None:

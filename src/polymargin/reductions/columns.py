@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from ..training.equal_rows import merged
 from ..training.pair_codes import AllPairs, pair_code
 from ..training.runs import in_precision, scrutiny, value_type
 
+MOST_FEATURES = 256  # of rows whose weights a column's sum may not move
+SUM_FIRST = 1e6  # weight of the sum beside theirs
 FLOAT64_COLUMN = 512  # rows whose kernel values are float64 in any case
 Start = tuple[sp.csr_array, np.ndarray]
 Out = dict[str, Any]
@@ -156,32 +159,39 @@ def bounds(form: Loss, strength: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return strength if form.box else np.full(n, np.inf), 1 / strength if form.ridge else np.zeros(n)
 
 
-def balance(out: dict[str, Any], upper: np.ndarray) -> None:
-    """Make the coefficients of every column sum to exactly zero, by those off their bounds.
+def balance(out: dict[str, Any], upper: np.ndarray, X: np.ndarray) -> None:
+    """Make the coefficients of every column sum to exactly zero, by those off their bounds. X are the centered rows.
 
-    A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one. Shares
-    of it leave a rounding. Then all are multiples of the last bit of the column's largest one: their sum is an integer.
+    A sum of 1e-12, which steps leave, is no matter near the origin; times a center that is far away it is one. What
+    takes it away leaves the weights as they are, and a rounding. Then all are multiples of the last bit of the column's
+    largest one: their sum is an integer.
     """
-    n_columns = len(out["bias"])
-    column = np.repeat(np.arange(n_columns), np.diff(out["indptr"]))
-    size = np.abs(out["values"])
-    room = np.maximum(np.minimum(size, upper[out["indices"]] - size), 0.0)
-    total, free, largest = np.zeros(n_columns, dtype=np.longdouble), np.zeros(n_columns), np.zeros(n_columns)
-    np.add.at(total, column, out["values"].astype(np.longdouble))
-    np.add.at(free, column, room)
-    np.maximum.at(largest, column, size)
-    share = np.divide(total, free, out=np.zeros_like(total), where=np.abs(total) < 0.1 * free)
-    values = np.asarray(out["values"] - share[column] * room, dtype=np.float64)
-    unit = np.ldexp(1.0, np.frexp(largest)[1] - 52)  # there is room for what the largest one gains
-    number = np.trunc(values / unit[column]).astype(np.int64)
-    high, low = np.zeros(n_columns, dtype=np.int64), np.zeros(n_columns, dtype=np.int64)
-    np.add.at(high, column, number >> 26)
-    np.add.at(low, column, number & (1 << 26) - 1)
-    left = high * float(1 << 26) + low
-    order = np.lexsort((room, column))  # the one with the most room comes last in its column
-    last = order[np.flatnonzero(np.diff(column[order], append=n_columns))]
-    its = column[last]
-    fits = (total[its] != 0) & (np.abs(left[its]) * unit[its] < room[last])
-    number[last[fits]] -= left[its[fits]].astype(np.int64)
-    exact = np.isin(column, its[fits])
-    out["values"] = np.where(exact, number * unit[column], values)
+    indptr, indices, values = out["indptr"], out["indices"], out["values"].copy()
+    for first, last in zip(indptr[:-1], indptr[1:], strict=True):
+        z, rows = values[first:last], indices[first:last]
+        total = math.fsum(z)
+        room = np.maximum(np.minimum(np.abs(z), upper[rows] - np.abs(z)), 0.0)
+        if total == 0 or not abs(total) < 0.1 * room.sum():
+            continue
+        moved = z + without_sum(total, room, X, rows)
+        unit = np.ldexp(1.0, np.frexp(np.abs(z).max())[1] - 52)  # there is room for what the largest one gains
+        number = np.where(room > unit, np.rint(moved / unit), np.trunc(moved / unit))
+        most = np.argmax(room)
+        left = math.fsum(number)
+        number[most] -= left
+        values[first:last] = moved if abs(left) * unit >= room[most] else number * unit
+    out["values"] = values
+
+
+def without_sum(total: float, room: np.ndarray, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Changes of coefficients with the sum -total that are small beside their room, and move no weight if they can."""
+    change = -total / room.sum() * room
+    most = np.argsort(-room)[: 4 * (X.shape[1] + 1)]
+    if X.shape[1] <= MOST_FEATURES:
+        scale = np.abs(X[rows]).max(initial=np.finfo(float).tiny)
+        A = np.vstack([np.full(len(most), SUM_FIRST), X[rows[most]].T / scale]) * room[most]
+        few = np.linalg.lstsq(A, np.r_[-SUM_FIRST * total, np.zeros(len(A) - 1)], rcond=1e-12)[0]
+        if np.abs(few).max() < 0.5:
+            change = np.zeros(len(room))
+            change[most] = few * room[most]
+    return change
