@@ -95,14 +95,19 @@ bench: $(VENV)/built $(VENV)/extra-bench
 docs: $(VENV)/docs/built
 	$(VENV)/docs/bin/python -m sphinx -b html -W --keep-going docs docs/_build/html $(ARGS)
 
-# The wheel is built from the source archive, so that a file that is missing there is missed. Two builds give the same archive.
+# The wheel is built from the source archive, so that a file that is missing there is missed; so do the archive's own tests of pages and
+# workflows. Two builds give the same archive.
 dist: $(VENV)/tools
-	rm -rf dist && $(PIP) build twine cyclonedx-bom && $(PIP) --require-hashes -r .ci/build-tools.txt
+	rm -rf dist build/archive && $(PIP) build twine cyclonedx-bom && $(PIP) --require-hashes -r .ci/build-tools.txt
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m build --no-isolation --outdir dist .
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m build --no-isolation --sdist --outdir build/archive .
+	cmp build/archive/*.tar.gz dist/*.tar.gz
 	$(PY) -m twine check --strict dist/*
 	rm -rf $(VENV)/wheel && $(PYTHON) -m venv $(VENV)/wheel
 	$(VENV)/wheel/bin/python -m pip --disable-pip-version-check install --quiet pytest "$$(ls $(CURDIR)/dist/*.whl)[report]"
 	cd $(VENV)/wheel && bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/.ci/test_wheel.py
+	tar xzf dist/*.tar.gz -C build/archive
+	cd build/archive/*/ && $(CURDIR)/$(VENV)/wheel/bin/python -m pytest -q -p no:cacheprovider tests/test_site.py
 	$(PY) .ci/sbom.py $(VENV)/wheel/bin/python build/polymargin.cdx.json
 
 dist-offline: $(VENV)/tools

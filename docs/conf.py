@@ -56,12 +56,40 @@ def whole_pictures(conf, name):
     matplotlib.rcParams["savefig.bbox"] = "tight"
 
 
-# Examples
+# Examples, in the order of the gallery: machines, many classes and rows, tuning, pictures, losses.
+EXAMPLES = [
+    "tie_regions",
+    "pairs_against_joint",
+    "nine_machines",
+    "overlap",
+    "prototypes",
+    "many_classes",
+    "text_many_classes",
+    "enclosing_ball",
+    "core_set_growing",
+    "million_rows",
+    "streaming",
+    "overlap_landmarks",
+    "criterion_surface",
+    "pixel_gammas",
+    "seeing_digits",
+    "sensitivity_toy",
+    "sensitivity_digits",
+    "calibration",
+    "costs",
+    "structured_losses",
+]
+
+
+def gallery_order(file):
+    return EXAMPLES.index(Path(file).stem)
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": gallery_order,
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("polymargin",),
     "abort_on_example_error": False,
@@ -82,6 +110,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "polymargin"
 html_static_path = ["_static", str(mathjax)]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -28,7 +28,7 @@ for (name, machine), marker in zip(machines.items(), "os^", strict=True):
     model = search.best_estimator_
     right.barh(name, len(model.support_), color="#8fb8de")
     right.text(len(model.support_), name, f" {search.best_score_:.1%} ", ha="right", va="center")
-    print(f"{name}: {search.best_score_:.3f} at {search.best_params_}")
+    print(f"{name}: {search.best_score_:.3f} at C = {model.C:g} and gamma = {model.gamma:.2g}")
 left.set(xscale="log", xlabel="gamma", title="accuracy in cross-validation", ylim=(0.9, 1.0))
 left.legend()
 right.set(title="support vectors and accuracy of the best", xlabel=f"of {len(y)} rows")

@@ -32,7 +32,7 @@ shape = (int(np.sqrt(X.shape[1])),) * 2
 model = JointSVC("scatter", C=10).fit(X, y)
 print(f"{len(y)} images, {len(model.support_)} support vectors, accuracy {model.score(X, y):.4f}")
 
-figure, panels = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained")
+figure, panels = plt.subplots(1, 4, figsize=(9, 2), layout="constrained")
 mean = SensitivityDisplay.from_estimator(model, X, of="mean", image_shape=shape, ax=panels[0])
 each = SensitivityDisplay.from_estimator(model, X, y, image_shape=shape, ax=panels[1:])
 hardest = SupportVectorDisplay.from_estimator(model, image_shape=shape)

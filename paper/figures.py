@@ -7,13 +7,8 @@ import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PEERS = {"sklearn": "scikit-learn", "onedal-32": "oneDAL, float32", "onedal-64": "oneDAL, float64", "libsvm": "LIBSVM"}
-NAMES = {
-    "gaussians": "Gaussians\n100,000 x 5",
-    "classes": "ten classes\n20,000 x 50",
-    "mnist10k": "mnist\n10,000 x 784",
-}
-NAMES |= {"usps": "usps\n7,291 x 256", "letter": "letter\n15,000 x 16", "digits": "digits\n1,297 x 64"}
+PAIRS, MACHINES = "pairwise-quiet-2026-11-18.csv", "machines-2026-11-17.csv"
+PEERS = {"sklearn": "scikit-learn", "onedal-32": "oneDAL, float32"}
 
 
 def rows(name):
@@ -21,57 +16,59 @@ def rows(name):
         return list(csv.DictReader(file))
 
 
+def names(found):
+    """Sets by their number of rows, the largest on top."""
+    sizes = {r["dataset"].partition(":")[0]: int(r["n"]) for r in found}
+    sizes = dict(sorted(sizes.items(), key=lambda item: item[1]))
+    return {name: k for k, name in enumerate(sizes)}, [f"{name}, {n:,}" for name, n in sizes.items()]
+
+
 def pairs(axes):
-    """How many times as long the peers take for the same one-versus-one machines."""
-    seconds = {
-        (r["dataset"], r["solver"]): float(r["fit_seconds"])
-        for r in rows("2026-11-16-pairwise.csv")
-        if r["fit_seconds"]
-    }
-    sets = [name for name in NAMES if (name, "polymargin") in seconds]
-    for (solver, label), marker in zip(PEERS.items(), "osD^", strict=True):
-        found = [
-            (k, seconds[name, solver] / seconds[name, "polymargin"])
-            for k, name in enumerate(sets)
-            if (name, solver) in seconds
-        ]
-        if found:
-            axes.plot([times for _, times in found], [k for k, _ in found], marker, label=label, alpha=0.8)
-    axes.axvline(1, color="gray", linewidth=0.8)
-    axes.set(xscale="log", yticks=range(len(sets)), yticklabels=[NAMES[name] for name in sets])
-    axes.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"], minor=False)
-    axes.set_xticks([], minor=True)
+    """How many times as long the peers take for the same one-versus-one machines; filled: C = 1, hollow: C = 100."""
+    found = [r for r in rows(PAIRS) if r["fit_seconds"]]
+    at, labels = names(found)
+    own = {r["dataset"]: float(r["fit_seconds"]) for r in found if r["solver"] == "polymargin"}  # the last run of each
+    for (solver, label), marker, color in zip(PEERS.items(), "os", ("tab:blue", "tab:orange"), strict=True):
+        times = {r["dataset"]: float(r["fit_seconds"]) for r in found if r["solver"] == solver}
+        for ending, face in ((":1", color), (":100", "none")):
+            here = [name for name in times if name.endswith(ending)]
+            x = [times[name] / own[name] for name in here]
+            y = [at[name.partition(":")[0]] for name in here]
+            axes.plot(x, y, marker, color=color, mfc=face, label=f"{label}, C = {ending[1:]}")
+    axes.set(yticks=range(len(labels)), yticklabels=labels)
+    axes.set_xscale("log")
+    axes.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"], minor=False)
     axes.set(title="one-versus-one: training", xlabel="times as long as polymargin")
-    axes.legend(fontsize=8)
+
+
+def times_svc():
+    """{machine: {set: processor time as a multiple of SVC's}}, of the page about machines."""
+    page = (ROOT / "docs" / "choosing-a-machine.md").read_text()
+    table = page.partition("as a multiple of SVC's")[2].partition("\n| machine |")[2].partition("\n\n")[0]
+    head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines())
+    return {name: dict(zip(head[:-1], map(float, values), strict=False)) for name, *values in lines}
 
 
 def joint(axes):
     """Processor time of joint machines against scikit-learn's SVC."""
-    found = [
-        r for r in rows("joint-rbf-2026-11-16.csv") if r["solver"] not in ("svc", "one-vs-rest") and r["cpu_times_svc"]
-    ]
-    sets, machines = (list(dict.fromkeys(r[key] for r in found)) for key in ("dataset", "solver"))
-    for machine, marker in zip(machines, "osD^v<>P*X", strict=False):
-        own = [r for r in found if r["solver"] == machine]
-        axes.plot(
-            [float(r["cpu_times_svc"]) for r in own],
-            [sets.index(r["dataset"]) for r in own],
-            marker,
-            label=machine,
-            alpha=0.8,
-        )
-    axes.axvline(1, color="gray", linewidth=0.8)
-    axes.set(xscale="log", yticks=range(len(sets)), yticklabels=sets)
-    axes.set_xticks([0.5, 1, 2], ["1/2", "1", "2"], minor=False)
-    axes.set_xticks([], minor=True)
+    at, labels = names(rows(MACHINES))
+    found = times_svc()
+    for machine, marker in zip(("crammer-singer", "kesler", "scatter"), "osD", strict=True):
+        own = found[machine]
+        axes.plot(list(own.values()), [at[name] for name in own], marker, label=machine, alpha=0.8)
+    axes.set(yticks=range(len(labels)), yticklabels=labels)
+    axes.set_xscale("log")
+    axes.set_xticks([0.2, 0.5, 1, 2, 4], ["1/5", "1/2", "1", "2", "4"], minor=False)
     axes.set(title="joint machines: training", xlabel="processor time / that of scikit-learn's SVC")
-    axes.legend(fontsize=8)
 
 
 def main():
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    pairs(left)
-    joint(right)
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for panel, draw in zip(panels, (pairs, joint), strict=True):
+        draw(panel)
+        panel.axvline(1, color="gray", linewidth=0.8)
+        panel.set_xticks([], minor=True)
+        panel.legend(fontsize=8)
     figure.savefig(ROOT / "paper" / "speed.png", dpi=150)
 
 

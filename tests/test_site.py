@@ -66,7 +66,10 @@ def test_examples_are_short_and_draw(path):
 
 
 def test_the_gallery_is_a_gallery():
+    """Every example has its place in its order."""
     assert len(EXAMPLES) >= 15
+    order = re.search(r"^EXAMPLES = (\[.*?\])", (DOCS / "conf.py").read_text(), re.MULTILINE | re.DOTALL)[1]
+    assert sorted(ast.literal_eval(order)) == [path.stem for path in EXAMPLES]
 
 
 def test_every_page_is_in_the_table_of_contents():
@@ -100,6 +103,16 @@ def test_the_start_page_prints_what_the_readme_does():
     assert 'print(f"{model.score(X_test, y_test):.1%} of {len(y_test)} new digits are right")' in text
 
 
+def test_the_drawing_of_the_architecture_names_what_there_is():
+    """Every folder of the core and of the package, and the modules that one reads first."""
+    drawing = (DOCS / "images" / "architecture.svg").read_text()
+    python, core = (re.findall(r'"monospace"[^>]*>(.*?)<', part) for part in drawing.split("core (C++17)"))
+    modules = {"joint", "machines.py", "kernels.py"}
+    for drawn, folder, more in ((python, "src/polymargin", modules), (core, "core", set())):
+        there = {path.name for path in (DOCS.parent / folder).iterdir() if path.is_dir()} - {"__pycache__"}
+        assert sorted(", ".join(drawn).split(", ")) == sorted(there | more)
+
+
 def test_a_reader_of_the_site_finds_the_source():
     addresses = dict(line.split(", ") for line in metadata("polymargin").get_all("Project-URL"))
     assert f"git clone {addresses['Source']} " in (DOCS / "install.md").read_text()
@@ -111,11 +124,26 @@ def test_formulas_are_set_without_a_network():
     assert "mathjax_path = mathjax.name\n" in conf and "str(mathjax)]" in conf
 
 
+# The first version of each action that needs Node 24: GitHub's runners have had no older one since September 2026.
+ON_NODE_24 = {
+    "actions/attest": 4,
+    "actions/checkout": 5,
+    "actions/deploy-pages": 5,
+    "actions/download-artifact": 7,
+    "actions/setup-python": 6,
+    "actions/upload-artifact": 6,
+    "actions/upload-pages-artifact": 5,
+    "pypa/gh-action-pypi-publish": 1,  # in a container
+}
+
+
 @pytest.mark.parametrize("name", ["test", "wheels"])
 def test_the_actions_of_workflows_are_named_by_commit(name):
     """A tag can be moved to other code; the comment says which version the commit is."""
     used = re.findall(r"uses: (.+)", (DOCS.parent / ".github" / "workflows" / f"{name}.yml").read_text())
-    assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action) for action in used)
+    known = [re.fullmatch(r"([\w-]+/[\w-]+)@[0-9a-f]{40}  # v(\d+)\.\d+\.\d+", action) for action in used]
+    assert known and all(known)
+    assert all(int(action[2]) >= ON_NODE_24[action[1]] for action in known)
 
 
 def test_notes_move_into_the_changelog(tmp_path):
