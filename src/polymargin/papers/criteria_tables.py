@@ -155,7 +155,7 @@ EXHIBITS = (
             "six methods are that near in the paper's own figures; ours are counted among these. Cross-validation "
             "has one gamma.",
             "Of the 27 cells out of 223 that are not near, 18 belong to Car, where the printed errors come from "
-            'other data (see "Car without lug_boot" below) and cross-validation gains most. The others are seven of '
+            'other data (see "Car without lug_boot" below) and cross-validation gains most. The others are six of '
             "Segment, two of Dermatology with criterion II and one of Glass with criterion I.",
         ),
     ),
