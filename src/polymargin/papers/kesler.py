@@ -146,7 +146,7 @@ EXHIBITS = (
             "Folds are stratified and shuffled, and the same for all methods; the paper does not say how its folds "
             "were drawn. The best error of one draw varies by more than half a point (iris, linear cost: 2.7 to 3.3; "
             "`python -m benchmarks.paper_checks draws`), so errors are averaged over the draws of the seeds 0 to 4. "
-            "The deviation is that over ten folds.",
+            "Deviations are over the folds.",
             "Among parameters with equal errors, we take the widest kernel and the smallest C.",
             "Glass has 9 attributes (the paper's table 1 prints 13) and thyroid 5 (printed 3).",
             "Support vectors are patterns, each counted once no matter how many of its multipliers are positive.",
