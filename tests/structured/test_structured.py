@@ -318,7 +318,7 @@ def test_some_of_the_cuts_of_a_round_are_enough(monkeypatch):
     X, y = blobs([20, 20, 20], 3, seed=2, spread=1.5)
     whole = StructuredSVC(3.0, algorithm="n-slack", tol=1e-8).fit(X, y)
     monkeypatch.setattr("polymargin.structured.cutting_planes.NUMBERS", 2 * 3 * 4)
-    monkeypatch.setattr("polymargin.structured.joint_maps.NUMBERS", 21)
+    monkeypatch.setattr("polymargin.structured.joint_maps.SCORES_AT_ONCE", 21)
     few = StructuredSVC(3.0, algorithm="n-slack", tol=1e-8).fit(X, y)
     assert few.status_ == whole.status_ == "solved" and few.n_iter_ > whole.n_iter_
     np.testing.assert_allclose(few.coef_, whole.coef_, atol=1e-4)
