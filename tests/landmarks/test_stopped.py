@@ -45,7 +45,7 @@ def test_a_time_limit_holds_with_many_classes(how):
 
 def test_class_means_where_there_is_no_time_for_a_step(by_passes, monkeypatch, seed):
     """The rule of the nearest mean in the space of the landmarks, and nothing is proved."""
-    monkeypatch.setattr("polymargin.landmarks.newton.PATIENCE", 0.0)
+    monkeypatch.setattr("polymargin.landmarks.newton.FIRST_STEP", 0.0)
     X, y = rows(seed)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         model = LandmarkSVC(n_landmarks=100, time_limit=1e-6).fit(X, y)

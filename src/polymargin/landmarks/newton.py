@@ -53,7 +53,7 @@ DAMPING, AGAIN = 0.5, 0.02  # at the start, in units of C times weight, and at t
 EASED, RAISED = 4.0, 3.0  # by which damping falls after a step as good as foretold, and grows after one too long
 GOOD, LONG = 0.7, 0.6  # the best step along a direction, in units of that taken, from which and up to which it was so
 IDLE = 4  # steps without any gain: rounding has the last word
-PATIENCE = 0.3  # seconds that what leads to the first step may take in any case
+FIRST_STEP = 0.3  # seconds that what leads to the first step may take in any case
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class Newton:
                 g -= share * change
                 passed.append((move, change, bend, share))
         left = self.left() - self.a_pass
-        d = curvature.direction(g, time.monotonic() + (left if self.usable else max(left, PATIENCE)))
+        d = curvature.direction(g, time.monotonic() + (left if self.usable else max(left, FIRST_STEP)))
         for move, change, bend, share in reversed(passed):
             d -= (share + float(np.vdot(change, d)) / bend) * move
         return d
@@ -347,7 +347,7 @@ class Newton:
     def spare(self, seconds: float) -> None:
         """End where there is no time for what takes so long. No clock ends a fit before a first step that is short."""
         left = self.left()
-        if seconds > (left if self.usable else max(left, PATIENCE)):
+        if seconds > (left if self.usable else max(left, FIRST_STEP)):
             raise Ended("time_limit")
 
     def left(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-NUMBERS = 1 << 20  # scores at a time, so that no array of rows and classes is built
+SCORES_AT_ONCE = 1 << 20  # scores at a time, so that no array of rows and classes is built
 
 
 class JointMap(Protocol):
@@ -65,7 +65,7 @@ class Classes:
 
     def look(self, w: np.ndarray) -> tuple[np.ndarray, Any]:
         """xi of every row, and its most violated class, delta and s."""
-        W, step = w.reshape(len(self.loss), -1), max(1, NUMBERS // len(self.loss))
+        W, step = w.reshape(len(self.loss), -1), max(1, SCORES_AT_ONCE // len(self.loss))
         parts = [self._look(self.X[at : at + step], self.y[at : at + step], W) for at in range(0, len(self.y), step)]
         xi, *found = (np.concatenate(part) for part in zip(*parts, strict=True))
         return xi, tuple(found)
