@@ -209,7 +209,8 @@ def exact(task: LandmarkTask, fit: Fit) -> None:
     n, basis, limits = len(task.y), fit.basis, task.limits
     every = len(basis.at) == n and (task.given or basis.numbers is not None)
     if every:
-        e, held = Examples(task.X, task.rows, task.y, task.n_classes, task.weight, task.kernel(task.X, task.X)), 0
+        e = Examples(task.X, task.rows, task.y, task.n_classes, task.weight, task.kernel(task.X, task.X))
+        held = basis.L.nbytes
     else:
         phi = np.ascontiguousarray(basis.features(task.X, task.rows, 1).T)
         e, held = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR), 2 * phi.nbytes
