@@ -163,6 +163,7 @@ def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None) -> None:
     if every:
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
     if doubled(fit):
+        del rows, run  # and the kernel values that they keep
         descend(task, fit, None if every else part)
 
 
@@ -200,6 +201,7 @@ def finish_from(task: LandmarkTask, fit: Fit, rows_of: Callable[[Basis], Any]) -
         fit.status, fit.signalled = "interrupted", True
     fit.evaluations += rows.evaluations
     if doubled(fit):
+        del rows, run  # and the kernel values that they keep
         finish_from(task, fit, rows_of)
 
 
