@@ -187,6 +187,7 @@ def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None) -> None:
     if every:
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
     if doubled(fit):
+        del rows, run  # and the kernel values that they keep
         descend(task, fit, None if every else part)
 
 
@@ -227,6 +228,7 @@ def finish_from(task: LandmarkTask, fit: Fit, rows_of: Callable[[Basis], Any]) -
         fit.status, fit.signalled = "interrupted", True
     fit.evaluations += rows.evaluations
     if doubled(fit):
+        del rows, run  # and the kernel values that they keep
         finish_from(task, fit, rows_of)
 
 
@@ -236,7 +238,8 @@ def exact(task: LandmarkTask, fit: Fit) -> None:
     n, basis, limits = len(task.y), fit.basis, task.limits
     every = len(basis.at) == n and (task.given or basis.numbers is not None)
     if every:
-        e, held = Examples(task.X, task.rows, task.y, task.n_classes, task.weight, task.kernel(task.X, task.X)), 0
+        e = Examples(task.X, task.rows, task.y, task.n_classes, task.weight, task.kernel(task.X, task.X))
+        held = basis.L.nbytes
     else:
         phi = np.ascontiguousarray(basis.features(task.X, task.rows, 1).T)
         e, held = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR), 2 * phi.nbytes
