@@ -6,7 +6,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 SOURCES := $(shell find core src -not -name '*.pyc' -not -name __pycache__) pyproject.toml CMakeLists.txt
 ARGS ?=
 
-.PHONY: help demo test test-matrix test-oldest test-clang test-wide test-avx512 test-mlflow sanitize sanitize-address sanitize-thread fuzz bench docs dist dist-offline changelog lint format clean
+.PHONY: help demo test test-matrix test-oldest test-clang test-wide test-avx512 test-mlflow sanitize sanitize-address sanitize-thread fuzz honesty bench docs dist dist-offline changelog lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make test-mlflow   models in MLflow, which brings some forty packages"
 	@echo "make sanitize   some tests with cores that look for memory errors, undefined behavior and races of threads"
 	@echo "make fuzz SECONDS=60   for that long each: changed files, strange calls, strange command lines"
+	@echo "make honesty PROBLEMS=1000   random problems: all that their fits claim is recomputed"
 	@echo "make bench    build, then run the benchmarks      (ARGS are passed on)"
 	@echo "make docs     build the site, gallery included, into docs/_build/html; warnings are errors"
 	@echo "make dist     build source archive and wheel, and try the wheel in an environment of its own"
@@ -83,6 +84,10 @@ sanitize-thread: $(VENV)/thread/built $(VENV)/extra-test
 SECONDS := 60
 fuzz: $(VENV)/built $(VENV)/extra-test $(VENV)/extra-fuzz
 	$(PY) -m campaigns.fuzz --seconds $(SECONDS) $(ARGS)
+
+PROBLEMS := 1000
+honesty: $(VENV)/built $(VENV)/extra-test
+	$(PY) -m benchmarks.honesty --problems $(PROBLEMS) --seed $$(date +%s) $(ARGS)
 
 bench: $(VENV)/built $(VENV)/extra-bench
 	$(PY) -m benchmarks.run $(ARGS)

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from campaigns import counts
+
 from .honest_problems import make
 
 STUCK = 300.0  # seconds after which a worker is given up; the naive kernel on 3,000 rows takes some of them
@@ -149,6 +151,7 @@ def main():
     parser.add_argument("--only", type=int, help="run this problem alone, here")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--out", type=Path, help="file of JSON lines, one per problem with a violation")
+    parser.add_argument("--count", action="store_true", help="add the numbers to campaigns/counts.json")
     args = parser.parse_args()
     if args.only is not None:
         r = run_one(args.seed, args.only)
@@ -175,7 +178,10 @@ def main():
         print("\nstopped; this was found so far")
     finally:
         team.end()
-    return bool(report(results, time.monotonic() - begin))
+    wrong = report(results, time.monotonic() - begin)
+    if args.count:
+        counts.add("honesty", "problems", len(results), wrong, args.seed, args.first)
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from benchmarks.papers import stored_runs
 from polymargin import PairwiseSVC, StructuredSVC, SupervisedIsomap
 from polymargin.datasets import load
-from polymargin.papers import core_vector, criteria, isomap, kesler, scatter
+from polymargin.papers import core_vector, criteria, criteria_figures, isomap, kesler, scatter, scatter_galleries
+from polymargin.papers.exhibit import rows_of
 from polymargin.papers.protocol import METHODS, coarse_to_fine, evaluator, fitted, folds, grid_accuracy, scaled, timed
 
 
@@ -32,13 +33,19 @@ def chosen(exhibit, row, column):
 
 
 def machines():
-    """Table 1 of the scatter paper: two of the 10,000 one-vs-rest machines of the circle."""
+    """Table 1 of the scatter paper: two of the 10,000 one-vs-rest machines, and times of both methods."""
     _, X, y, *_ = scatter.drawn("circle, 10,000 classes", 0)
     parameters = chosen("scatter-table-1", "circle, 1,000 classes", "OVR")
     for c in np.unique(y)[:2]:
         model = PairwiseSVC(**parameters, memory="4GB")
         seconds, _ = timed(lambda model=model, c=c: fitted(model, X, y == c), 0.0, time.process_time)
         print(f"  class {c} against the rest: {seconds:.2f} s")
+
+    for row in ("circle, 100 classes", "checker, 1,000 classes", "circle, 1,000 classes"):
+        _, X, y, X_val, _ = scatter.drawn(row, 0)
+        for column in ("OVR", "Scatter"):
+            seconds, _ = scatter.timed_run(column, chosen("scatter-table-1", row, column), X, y, X_val)
+            print(f"  {row}, {column}: {seconds:.3f} s")
 
 
 def part_of_the_grid(column, X, y):
@@ -69,6 +76,19 @@ def sixths():
         print(f"  {column}: {', '.join(f'{a:.1f}' for a in found)} %")
 
 
+def computed():
+    """Figure 14 of the scatter paper: times with 100 classes and an RBF kernel of the pixels."""
+    P, y, Q, y_test = scatter_galleries.pictures(100)
+    X, X_test = P.reshape(len(P), -1), Q.reshape(len(Q), -1)
+    for column, method in scatter.METHOD.items():
+        model = METHODS[method](C=scatter_galleries.C, gamma=scatter_galleries.GAMMA, n_jobs=1)
+        fit, _ = timed(lambda model=model: model.fit(X, y), 0.5, time.process_time)
+        predict, found = timed(lambda model=model: model.predict(X_test), 0.5, time.process_time)
+        n_support, error = int(np.sum(model.n_support_)), 100 * np.mean(found != y_test)
+        print(f"  {column}: train {1000 * fit:.0f} ms, test {1000 * predict:.0f} ms", end=", ")
+        print(f"{n_support:,} support vectors, {error:.1f} % wrong")
+
+
 def draws():
     """Table 2 of the Kesler paper: the best error on iris, draw by draw."""
     D = scaled("iris")
@@ -92,15 +112,33 @@ def milliseconds():
     print(f"  six rows: {1000 * timed(lambda: model.fit(X, y), 0.5, time.process_time)[0]:.2f} ms")
 
 
-def codes():
-    """Table V of the criteria paper: six sparse codes on Satimage at the C and gamma of their cross-validation."""
-    p, D = criteria.chosen_by_cv("Satimage", "sparse", False), criteria.raw("Satimage")
-    X, X_test = criteria.box(D.X_train, D.X_test)
-    errors = []
-    for seed in range(6):
-        model = criteria.METHODS["sparse"](p["C"], gamma=p["gamma"]).set_params(random_state=seed)
-        errors.append(100 - 100 * fitted(model, X, D.y_train).score(X_test, D.y_test))
-    print(f"  {', '.join(f'{e:.2f}' for e in errors)} %")
+def accuracies():
+    """Own solvers of the Kesler paper: times on a fold, in proportion to one-vs-rest, by the gap they stop at."""
+    for row in rows_of(kesler.PRINTED):
+        D = scaled(row)
+        X, y = (part[folds(D.y_train)[0][0]] for part in (D.X_train, D.y_train))
+
+        def seconds(model, X=X, y=y):
+            return timed(partial(fitted, model, X, y), clock=time.process_time)[0]
+
+        base = seconds(kesler.own_model(row, "one-vs-rest", chosen("kesler-own-solvers", row, "one-vs-rest")))
+        for name in ("M-1-SMO", "M-1-KSK"):
+            for tol in (0.1, 0.01):
+                model = kesler.own_model(row, name, chosen("kesler-own-solvers", row, name), tol)
+                ratio = seconds(kesler.first_solved(model, X, y)) / base
+                print(f"  {row}, {name}, gap {tol:g}: {ratio:.1f} times, {model.status_}")
+
+
+def evolution():
+    """Figure 6 of the criteria paper: test errors before, in the middle and at the end of the search of each half."""
+    limit = int(np.ceil(criteria.EFFORT["Wine", "I", "iterations"][0]))
+    for k in range(criteria.CHOSEN_ON):
+        X, y, *_ = criteria.half("Wine", k)
+        path = criteria.search(X, y, "I", "ellipsoidal", n_starts=1, max_iter=200).criterion_path_
+        steps = criteria_figures.accepted(path)
+        shown = sorted({0, 5, limit // 3, limit, max(steps)})
+        errors = {i: criteria.error_of("Wine", "1vs1", **steps[i]["params"], n=criteria.TESTED_ON)[0] for i in shown}
+        print(f"  half {k}: {', '.join(f'{e:.2f} % after {i}' for i, e in errors.items())}")
 
 
 def pixels():
@@ -197,7 +235,10 @@ def baseline():
         print(f"  {row}, C = 1: {100 - 100 * fitted(StructuredSVC(1.0), X, y).score(X_test, y_test):.2f} %")
 
 
-CHECKS = (machines, mnist, sixths, draws, milliseconds, codes, pixels, copies, intrusion, gaps, neighbors, baseline)
+CHECKS = (
+    *(machines, mnist, sixths, computed, draws, milliseconds, accuracies, evolution, pixels, copies),
+    *(intrusion, gaps, neighbors, baseline),
+)
 
 
 if __name__ == "__main__":

@@ -144,8 +144,8 @@ def shown(c, deviations):
         return ""
 
     def text_of(value, sd):
-        if c["measure"] in COUNTS and sd is None and value == round(value):
-            return f"{value:,.0f}"
+        if c["measure"] in COUNTS and not sd and value == round(value):
+            return f"{value:,.0f}{' ± 0' if sd == 0 and deviations else ''}"
         return number(value, sd if deviations else None)
 
     printed = f" ({text_of(c['printed'], c['printed_sd'])})" if c["printed"] is not None else ""

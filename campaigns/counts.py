@@ -18,14 +18,13 @@ SAME = ("campaign", "what", "commit", "seed", "first")  # of two lines that trie
 
 
 def commit() -> str:
-    """The commit that is checked out, with a plus if files differ from it."""
-    said = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=7", "--dirty=+", "--exclude=*"],
-        cwd=HOME,
-        capture_output=True,
-        text=True,
-    )
-    return said.stdout.strip() or "unknown"
+    """The commit that is checked out, with a plus if other files than the counts differ from it."""
+
+    def said(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=HOME, capture_output=True, text=True).stdout.strip()
+
+    differ = said("status", "--porcelain", "--untracked-files=no", "--", ".", ":!campaigns/counts.json")
+    return (said("describe", "--always", "--abbrev=7", "--exclude=*") or "unknown") + ("+" if differ else "")
 
 
 def add(campaign: str, what: str, trials: int, findings: int, seed: int, first: int = 0) -> None:

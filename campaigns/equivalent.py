@@ -15,6 +15,14 @@ QUANTILE = "np.quantile(errors * strength, 1 - HEAVY)"
 ROUNDED = 'if out["status"] != "solved" or self.error(q) <= tol * self.unit(out)::  self.error(q) '
 INSIDE = "with fewer than two rows outside the end is here, whatever the slope"
 
+END = "bisection ends at the same number, and rounds beyond those that are needed change nothing"
+SIGN = "a column of two classes is 1 and -1, and 1 / -1 = -1"
+LIGHT = "if len(W) * most.min() >= 1 - 1e-12 or len(W) * most_before.min() < 1 - 1e-12::"
+ENDS = "low, high = np.where(total < sums, middle, low), np.where(total < sums, high, middle):"
+NEAR = "if np.all(np.abs(sums - total) <= NEAR * total):  # variables at a bound are likely right: free ones:"
+LATE = "return all_pairs(self.n_classes).astype(self.dtype if dtype is None else dtype, copy=False):"
+COLUMN = "F[:, 0] * float(self.code[1, 0])"
+
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("core_vectors/forecast.py", "slope = np.log(V / max(outside, 1.0)) / np.log(core / m):  1.0  ->  2.0"): INSIDE,
     ("training/certificates.py", f"{CORE_ERROR}error > MOST_ROUNDING * size  ->  error >= MOST_ROUNDING * size"): SAME,
@@ -31,6 +39,45 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'hidden = out["status"] == "solved" and values.error * norm(out) > 1:  values.error * norm(out) > 1  ->  '
         "values.error * norm(out) >= 1",
     ): SAME,
+    ("training/starting_points.py", "for _ in range(50)::  50  ->  51"): END,
+    ("training/starting_points.py", "for _ in range(200)::  200  ->  201"): END,
+    (
+        "training/starting_points.py",
+        "low, high = np.full(len(sums), -100.0), np.full(len(sums), 100.0):  100.0  ->  101.0",
+    ): END,
+    ("training/starting_points.py", f"{ENDS}  total < sums  ->  total <= sums"): SAME,
+    (
+        "training/starting_points.py",
+        f"{NEAR}  np.abs(sums - total) <= NEAR * total  ->  np.abs(sums - total) < NEAR * total",
+    ): SAME,
+    (
+        "training/starting_points.py",
+        "grows = np.repeat(missing > 0, size):  missing > 0  ->  missing >= 0",
+    ): "where nothing is missing nothing moves, up or down",
+    (
+        "training/priors.py",
+        f"{LIGHT}  len(W) * most_before.min() < 1 - 1e-12  ->  len(W) * most_before.min() <= 1 - 1e-12",
+    ): SAME,
+    (
+        "training/priors.py",
+        f"{LIGHT}  len(W) * most.min() >= 1 - 1e-12  ->  len(W) * most.min() > 1 - 1e-12",
+    ): SAME,
+    ("training/priors.py", "light = most < 1 / len(W):  most < 1 / len(W)  ->  most <= 1 / len(W)"): SAME,
+    (
+        "training/priors.py",
+        "if not np.any(more := ~light & (share > most))::  share > most  ->  share >= most",
+    ): SAME,
+    (
+        "training/priors.py",
+        "light = priors > room * (1 - 1e-9):  priors > room * (1 - 1e-09)  ->  priors >= room * (1 - 1e-09)",
+    ): SAME,
+    (
+        "training/pair_codes.py",
+        "for a in range(n_classes - 1)::  n_classes - 1  ->  n_classes + 1",
+    ): "the last class has no pairs left, and those beyond it have none",
+    ("training/pair_codes.py", f"{LATE}  False  ->  True"): "a copy of the same numbers",
+    ("training/decisions.py", f"f = {COLUMN}:  {COLUMN}  ->  F[:, 0] / float(self.code[1, 0])"): SIGN,
+    ("training/decisions.py", f"return {COLUMN}:  {COLUMN}  ->  F[:, 0] / float(self.code[1, 0])"): SIGN,
     ("training/equal_rows.py", "distinct = 1 + np.count_nonzero(mark[1:] != mark[:-1]):  1  ->  2"): SPEED,
     ("training/equal_rows.py", "return bits ^ (bits >> np.uint64(32)):  32  ->  33"): MARKS,
     ("dual/factor.cpp", f"{ROTATED}y[k] = c * above - s * below, y[k + 1] = c * below - s * above;"): BETWEEN,

@@ -47,7 +47,11 @@ def too_long(*_):
 
 
 class Watch:
-    """Ends this process, with a traceback, where the alarm finds compiled code that does not return; sees memory."""
+    """Ends this process, with a traceback, where the alarm finds compiled code that does not return; sees memory.
+
+    Processor time counts: a process that others crowd out, or that is paused, is not slow. One that waits for ever
+    takes none, and has far longer.
+    """
 
     armed, peak, executions = -np.inf, 0, 0
 
@@ -62,8 +66,9 @@ class Watch:
 
     @classmethod
     def arm(cls) -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 3 * SECONDS)
         if time.monotonic() - cls.armed > SECONDS:  # it starts a thread, which takes milliseconds
-            faulthandler.dump_traceback_later(3 * SECONDS, exit=True)
+            faulthandler.dump_traceback_later(60 * SECONDS, exit=True)
             cls.armed = time.monotonic()
 
 
@@ -74,6 +79,7 @@ def bound() -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
     signal.signal(signal.SIGPROF, too_long)
+    faulthandler.register(signal.SIGVTALRM, chain=True)  # the default comes after it: the process ends
     Watch.peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -117,6 +123,7 @@ def work(kind: str, folder: Path, given: argparse.Namespace) -> None:
                 if given.keep:
                     (given.keep / f"{k}-{Path(trial.name).name}").write_bytes(trial.content)
     faulthandler.cancel_dump_traceback_later()
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     print("DONE", flush=True)
 
 

@@ -3,7 +3,8 @@
     python -m campaigns.kills 200 [--seed 1] [--count]
 
 A command is sent SIGTERM, SIGKILL or SIGINT, one half of the time at any moment, the other half some milliseconds after
-it has opened a file for writing. Before that the names that it writes to hold another file, or none.
+it has opened a file for writing. Before that the names that it writes to hold another file, or none. At the end the
+long command runs once more: the cells that it goes on with must be those of a run that nobody stopped.
 """
 
 import argparse
@@ -30,7 +31,11 @@ COMMANDS = {
     "report": ("report model.pm rows.csv --out out.html", ["out.html"]),
     "explain": ("explain model.pm rows.csv --out out.png", ["out.png"]),
     "embed": ("embed rows.csv --out out.csv --picture out.svg", ["out.csv", "out.svg"]),
+    "compare": ("compare rows.csv --folds 2 --rows 45 --out out.png", ["out.png"]),
+    "demo": ("demo --out out.html", ["out.html"]),
     "tune": ("tune rows.csv --folds 2", []),
+    "evaluate": ("evaluate model.pm rows.csv", []),
+    "bench": ("bench", []),
     "reproduce": ("reproduce kesler --table 2 --fast --out papers", ["papers"]),
 }
 LOADED = ("pandas", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "sklearn.model_selection",
@@ -143,6 +148,30 @@ def once(name: str, folder: Path, rng, seconds: float) -> tuple[bool, list[str]]
     return stopped, [f"{name}, {how.name} at {when}: {found}" for found in broken(folder, names, former)]
 
 
+def cells(folder: Path) -> dict[str, dict]:
+    """The results that a folder of `reproduce` holds, but for times."""
+    found = {str(path.relative_to(folder)): json.loads(path.read_text()) for path in sorted(folder.rglob("*.json"))}
+    return {name: {k: v for k, v in cell["result"].items() if "[s]" not in k} for name, cell in found.items()}
+
+
+def resumed(folder: Path) -> list[str]:
+    """Whether the command that was killed again and again ends with the cells of one that was not."""
+    line, (name,) = COMMANDS["reproduce"]
+    shutil.copytree(folder / name, folder / "stopped", dirs_exist_ok=True)
+    shutil.rmtree(folder / name, ignore_errors=True)
+    found = []
+    for where in ("stopped", name):
+        child, said = start(line.replace(name, where), folder)
+        with said:
+            said.read()
+        os.waitpid(child, 0)
+        found.append(cells(folder / where))
+    differ = [cell for cell in found[0].keys() | found[1].keys() if found[0].get(cell) != found[1].get(cell)]
+    return [f"{cell} is not that of a run that was not stopped" for cell in sorted(differ)] or (
+        [] if found[0] else ["reproduce left no cells"]
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("number", type=int, help="of commands")
@@ -165,7 +194,9 @@ def main() -> int:
             found += broke
             for said in broke:
                 print(said, flush=True)
-    print(f"{given.number} commands, {stopped} of them stopped in the middle, {len(found)} broken files")
+        found += (differ := resumed(folder))
+        print(*(differ or ["reproduce went on to the cells of a run that was not stopped"]), sep="\n")
+    print(f"{given.number} commands, {stopped} of them stopped in the middle, {len(found)} findings")
     if given.count:
         counts.add("kills", "commands", given.number, len(found), given.seed)
     return 1 if found else 0

@@ -1,6 +1,6 @@
 """Memory that fits and searches take: the measured peak beside what `memory` allows.
 
-    python -m campaigns.memory [--megabytes 30] [--rows 4000] [--only pairs grid]
+    python -m campaigns.memory [--megabytes 30] [--rows 4000] [--time-limit 20] [--only pairs grid]
 
 Every estimator and search of `campaigns.interrupts` that has a `memory` is fitted in a process of its own, on rows
 whose kernel values take more than twice that memory. The peak counts from the state after a fit
@@ -40,6 +40,8 @@ def measured(name: str, made: tuple, given: argparse.Namespace) -> dict:
     model = make().set_params(memory=f"{given.megabytes}MB")
     easier = {"C": 10.0, "tol": 1e-3}  # with those of the list, fits on so many rows take minutes
     model.set_params(**{key: value for key, value in easier.items() if isinstance(getattr(model, key, None), float)})
+    if given.time_limit and hasattr(model, "time_limit"):  # caches are full long before the end of a slow fit
+        model.set_params(time_limit=given.time_limit)
     model.fit(X[few], y[few])
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts over
@@ -77,6 +79,7 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=30, help="of `memory`")
     parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--time-limit", type=float, help="seconds of each fit")
     parser.add_argument("--only", nargs="+", help="names of estimators")
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -43,14 +44,16 @@ NEAREST = {
     "training/certificates.py": "training/test_claims.py training/test_certificates.py training/test_joint.py",
     "training/equal_rows.py": "training/test_equal_rows.py",
     "training/few_points.py": "training/test_equal_rows.py",
-    "training/interior.py": "training/test_equal_rows.py",
+    "training/interior.py": "training/test_interior.py training/test_equal_rows.py",
     "training/face.py": "training/test_equal_rows.py",
-    "training/two_classes.py": "training/test_two_classes.py training/test_scatter.py",
+    "training/two_classes.py": "training/test_parts.py training/test_two_classes.py training/test_scatter.py",
     "training/linear.py": "training/test_linear.py",
     "training/runs.py": "training/test_claims.py training/test_certificates.py training/test_joint.py",
-    "training/": "training/test_certificates.py training/test_joint.py training/test_linear.py "
-    "training/test_scatter.py training/test_machines.py training/test_scatter_symmetry.py training/test_two_classes.py "
-    "training/test_quick_labels.py training/test_kesler_solvers.py",
+    "training/": "training/test_parts.py training/test_class_sums.py training/test_interior.py "
+    "training/test_certificates.py "
+    "training/test_joint.py training/test_linear.py training/test_scatter.py training/test_machines.py "
+    "training/test_scatter_symmetry.py training/test_two_classes.py training/test_quick_labels.py "
+    "training/test_kesler_solvers.py",
     "reductions/": "reductions/test_output_codes.py reductions/test_biases.py reductions/test_reductions.py "
     "reductions/test_column_values.py reductions/test_reductions_running.py",
     "core_vectors/distributed.py": "core_vectors/test_distributed.py",
@@ -68,6 +71,7 @@ NEAREST = {
 LOADED = ["scipy.optimize", "scipy.sparse", "pandas", "cvxpy", "joblib", "threadpoolctl", "rich.progress",
           "sklearn.svm", "sklearn.model_selection", "sklearn.pipeline", "sklearn.datasets", "sklearn.neighbors",
           "sklearn.manifold", "sklearn.utils.estimator_checks"]  # fmt: skip
+OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
 SWAPS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult,
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -212,27 +216,18 @@ def nearest(path: Path) -> tuple[str, ...]:
     return tuple(f"tests/{test}" for test in tests.split())
 
 
-def noticed(folder: Path, tests: list[str], lines: Path | None = None) -> bool:
-    """Whether the tests fail on the package in a folder: in a fork, which has the other packages loaded already.
-
-    A file for `lines` gets what every test runs.
-    """
+def noticed(folder: Path, tests: list[str]) -> bool:
+    """Whether the tests fail on the package in a folder: in a fork, which has the other packages loaded already."""
     child = os.fork()
-    if child == 0:
+    if child == 0:  # nobody handles the signals: the fork ends
         silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)
+        for stream in (1, 2):
+            os.dup2(silent, stream)
         sys.path.insert(0, str(folder))
         os.environ["PYTHONPATH"] = str(folder)  # of programs that the tests start
-        plugin = Lines(folder / "polymargin")
-        if not lines:  # nobody handles the signals: the fork ends
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)
-            signal.alarm(20 * SECONDS)
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-        code = int(pytest.main([*options, *tests], plugins=[plugin] if lines else []))
-        if lines:
-            plugin.save(lines)
-        os._exit(code)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(20 * SECONDS)
+        os._exit(int(pytest.main(["-x", *OPTIONS, *tests])))
     return os.waitpid(child, 0)[1] != 0
 
 
@@ -270,6 +265,87 @@ class Tally:
             counts.add(self.campaign, part, len(fates), sum(fates), self.given.seed)
 
 
+class Session:
+    """Plugin of pytest: tests are collected once; the mutants are then tried in forks of the process that has them."""
+
+    def __init__(self, folder: Path, trial: Callable[["Session"], None]):
+        self.package, self.trial = folder / "polymargin", trial
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        self.items = {item.nodeid: item for item in session.items}
+        self.session = session
+        file = self.package.parent / "lines.json"
+        if self.fails(list(self.items), lines=file):
+            print("these tests fail without a mutant")
+            session.testsfailed = 1
+            return True
+        self.lines = json.loads(file.read_text())
+        self.trial(self)
+        return True
+
+    def near(self, name: str, path: Path, line: int) -> list[str]:
+        """The tests that run the statement of a line, the quickest first."""
+        runs = self.lines.get(name, {})
+        return list(dict.fromkeys(test for at in statement(path, line) for test in runs.get(str(at), ())))
+
+    def fails(self, tests: list[str], mutant: Callable[[], None] | None = None, lines: Path | None = None) -> bool:
+        """Whether tests fail, in a fork, after a mutant has taken its place; a file for `lines` gets what they run."""
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                code = self.failed(tests, mutant, lines)
+            finally:
+                os._exit(code)
+        return os.waitpid(child, 0)[1] != 0
+
+    def failed(self, tests: list[str], mutant: Callable[[], None] | None, lines: Path | None) -> int:
+        silent = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(silent, stream)
+        if mutant:  # nobody handles the signals: the fork ends
+            mutant()
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            signal.alarm(20 * SECONDS)
+        plugin, items = Lines(self.package), [self.items[test] for test in tests]
+        if lines:
+            self.session.config.pluginmanager.register(plugin)
+        for item, after in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if self.session.testsfailed:
+                return 1
+        if lines:
+            plugin.save(lines)
+        return 0
+
+
+def replaced(module: ModuleType, text: str) -> None:
+    """Give the functions of a module the code of those of another text, whoever has imported them before."""
+    other = dict(vars(module))
+    exec(compile(text, str(module.__file__), "exec"), other)
+    for name, new in other.items():
+        if getattr(new, "__module__", None) == module.__name__:
+            replaced_one(vars(module)[name], new, lambda name=name, new=new: setattr(module, name, new))
+
+
+def replaced_one(old, new, put_new: Callable[[], None]) -> None:
+    getattr(old, "cache_clear", bool)()
+    for inner in ("__wrapped__", "__func__", "fget", "func"):
+        if hasattr(old, inner) and hasattr(new, inner):
+            return replaced_one(getattr(old, inner), getattr(new, inner), put_new)
+    if isinstance(new, type):
+        for name, part in vars(new).items():
+            if name in vars(old):
+                replaced_one(vars(old)[name], part, lambda name=name, part=part: setattr(old, name, part))
+    elif isinstance(new, FunctionType):
+        if len(old.__code__.co_freevars) == len(new.__code__.co_freevars):
+            old.__code__ = new.__code__
+        else:  # it no longer speaks of its class
+            put_new()
+    return None
+
+
 def main() -> int:
     given = arguments(list(NEAREST))
     os.chdir(HOME)
@@ -279,6 +355,20 @@ def main() -> int:
     paths = {path: nearest(path) for name in given.files for path in sources(PACKAGE / name)}
     every = [(path, *mutant) for path in paths for mutant in mutants(path)]
     rng, tally = np.random.default_rng(given.seed), Tally("mutants", given)
+
+    def trial(session: Session) -> None:
+        for path, line, told, write in (every[k] for k in rng.permutation(len(every))):
+            if tally.full():
+                break
+            name, text = str(path.relative_to(PACKAGE)), write()
+            near, target = session.near(name, path, line), session.package / name
+            module = importlib.import_module("polymargin." + name[:-3].replace("/", "."))
+            target.write_text(text)  # for programs that the tests start
+            unseen = not near or not session.fails(near, functools.partial(replaced, module, text))
+            tally.add(name, line, told, ("survived" if near else "no test runs") if unseen else None)
+            shutil.copy(path, target)
+        tally.close(len(every))
+
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         shutil.copytree(PACKAGE, folder / "polymargin", ignore=shutil.ignore_patterns("__pycache__"))
@@ -286,25 +376,10 @@ def main() -> int:
         for place in find_spec("polymargin").submodule_search_locations:
             for module in Path(place).glob("_core*"):
                 shutil.copy(module, folder / "polymargin")
-        seen: dict[tuple[str, ...], dict] = {}
-        for path, line, told, write in (every[k] for k in rng.permutation(len(every))):
-            if tally.full():
-                break
-            name, tests = str(path.relative_to(PACKAGE)), paths[path]
-            if tests not in seen:
-                if noticed(folder, list(tests), lines := folder / "lines.json"):
-                    print("these tests fail without a mutant:", *tests)
-                    return 2
-                seen[tests] = json.loads(lines.read_text())
-            runs = seen[tests].get(name, {})
-            near = dict.fromkeys(test for at in statement(path, line) for test in runs.get(str(at), ()))
-            target = folder / "polymargin" / name
-            target.write_text(write())
-            unseen = not near or not noticed(folder, list(near))
-            tally.add(name, line, told, ("survived" if near else "no test runs") if unseen else None)
-            shutil.copy(path, target)
-    tally.close(len(every))
-    return 0
+        sys.path.insert(0, str(folder))
+        os.environ["PYTHONPATH"] = str(folder)
+        tests = dict.fromkeys(test for near in paths.values() for test in near)
+        return int(pytest.main([*OPTIONS, "-s", *tests], plugins=[Session(folder, trial)]) == 1)
 
 
 if __name__ == "__main__":

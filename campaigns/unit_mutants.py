@@ -23,6 +23,14 @@ SECONDS = 20  # of processor time for the tests of one mutant: who runs on has b
 UNITS = {
     "training/certificates.py": "training/test_claims.py training/test_certificates.py",
     "training/runs.py": "training/test_claims.py",
+    "training/starting_points.py": "training/test_parts.py",
+    "training/priors.py": "training/test_parts.py",
+    "training/hard_margin.py": "training/test_parts.py",
+    "training/pair_codes.py": "training/test_parts.py",
+    "training/decisions.py": "training/test_parts.py",
+    "training/problem.py": "training/test_parts.py",
+    "training/interior.py": "training/test_interior.py",
+    "training/class_sums.py": "training/test_class_sums.py training/test_parts.py",
     "core_vectors/forecast.py": "core_vectors/test_forecast.py",
 }
 # Of tests that are nearest to a module, those that call its functions.

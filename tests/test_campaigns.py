@@ -1,7 +1,11 @@
 """The campaigns find what they look for; some hundred damaged files and strange calls (`make fuzz` has more)."""
 
 import ast
+import importlib
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -79,6 +83,17 @@ def test_half_a_file_is_found(tmp_path, seed):
         assert kills.broken(tmp_path, [name], former=False) == []
 
 
+def test_cells_that_differ_are_found(tmp_path):
+    """By their results; times are never the same twice."""
+    folders = [tmp_path / name for name in "abc"]
+    for folder, error, seconds in zip(folders, (1.0, 1.0, 2.0), (0.1, 0.2, 0.1), strict=True):
+        (folder / "fast").mkdir(parents=True)
+        cell = {"result": {"error [%]": error, "train [s]": seconds}, "seconds": seconds}
+        (folder / "fast" / "one--ours.json").write_text(json.dumps(cell))
+    a, b, c = map(kills.cells, folders)
+    assert a == b == {"fast/one--ours.json": {"error [%]": 1.0}} and a != c
+
+
 PROGRAM = '''
 def f(a, b=1):
     """Says."""
@@ -148,3 +163,128 @@ def test_mutants_of_the_core_change_one_line_of_code():
         assert changed[: k - 1] == lines[: k - 1] and changed[k:] == lines[k:] and changed[k - 1] != lines[k - 1]
         assert k == 4 or changed[2].endswith("// so > much"), told
     assert any(text.split("\n")[3] == "" for _, _, text in found)
+
+
+WATCHED = """
+import re, signal, time
+from campaigns import fuzz
+fuzz.SECONDS = 0.1
+fuzz.bound()
+fuzz.Watch.arm()
+time.sleep(1.0)  # paused, or crowded out
+print("slept", flush=True)
+signal.signal(signal.SIGPROF, signal.SIG_IGN)
+re.match("(a+)+$", 60 * "a" + "b")
+print("returned", flush=True)
+"""
+
+
+@linux
+def test_a_paused_worker_is_not_slow():
+    """Work that does not return ends the process, with a traceback; the clock on the wall says nothing of work."""
+    pytest.importorskip("campaigns.fuzz")
+    command = [sys.executable, "-c", WATCHED]
+    done = subprocess.run(command, cwd=mutants.HOME, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGVTALRM and done.stdout == "slept\n" and "in match" in done.stderr
+
+
+def test_a_mutant_reaches_those_who_imported_a_function_before(tmp_path, monkeypatch):
+    (tmp_path / "broken_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("broken_module")
+    function, cached, child = module.function, module.cached, module.Child()
+    assert (function(), cached(), child.method(), child.value, child.made(), child.fixed()) == (1, 1, 1, 1, 1, 1)
+    mutants.replaced(module, MODULE.replace("return 1", "return 2"))
+    assert (function(), cached(), child.method(), child.value, child.made(), child.fixed()) == (2, 2, 2, 2, 2, 2)
+    mutants.replaced(module, MODULE.replace("return super().method()", "return 3"))
+    assert child.method() == 3
+
+
+TESTS = """
+from polymargin_like import some
+
+def test_large():
+    assert some.f(5) == -5
+
+def test_other():
+    assert some.g() == 1
+"""
+CAMPAIGN = """
+import functools, sys
+from pathlib import Path
+import pytest
+from campaigns import mutants
+
+folder = Path(sys.argv[1])
+path = folder / "polymargin" / "some.py"
+
+def trial(session):
+    from polymargin_like import some
+    assert not session.near("some.py", path, 12)  # no test runs it
+    for line, old, new in ((2, "-a", "a"), (2, "a < 2", "a <= 2"), (8, "return 1", "return 2")):
+        text = path.read_text().replace(old, new)
+        near = session.near("some.py", path, line)
+        print(len(near), session.fails(near, functools.partial(mutants.replaced, some, text)))
+
+sys.exit(pytest.main([*mutants.OPTIONS, "-s", str(folder)], plugins=[mutants.Session(folder, trial)]))
+"""
+SOME = """
+def f(a):
+    c = 0 if a < 2 else -a
+    return c
+
+
+def g():
+    # says one
+    return 1
+
+
+def h():
+    return 1
+"""
+
+
+def test_of_a_mutant_the_tests_that_run_its_line_are_run(tmp_path):
+    """Collected once, before any mutant; the second one changes nothing that they see."""
+    (tmp_path / "polymargin").mkdir()
+    (tmp_path / "polymargin" / "some.py").write_text(SOME.lstrip("\n"))
+    (tmp_path / "polymargin_like.py").write_text("from polymargin import some")
+    (tmp_path / "polymargin" / "__init__.py").touch()
+    (tmp_path / "test_some.py").write_text(TESTS)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), str(mutants.HOME)]))
+    command = [sys.executable, "-c", CAMPAIGN, str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    said = [line for line in done.stdout.splitlines() if line[:2] in ("1 ", "2 ")]
+    assert said == ["1 True", "1 False", "1 True"], done.stdout + done.stderr
+
+
+MODULE = """
+import functools
+
+def function():
+    return 1
+
+@functools.cache
+def cached():
+    return 1
+
+class Parent:
+    def method(self):
+        return 1
+
+    @property
+    def value(self):
+        return 1
+
+    @classmethod
+    def made(cls):
+        return 1
+
+    @staticmethod
+    def fixed():
+        return 1
+
+class Child(Parent):
+    def method(self):
+        return super().method()
+"""

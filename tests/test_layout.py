@@ -76,6 +76,22 @@ def test_only_bindings_know_python():
             assert not re.search(r"nanobind|Python\.h|PyErr", path.read_text()), path
 
 
+@pytest.mark.skipif(not CORE.is_dir(), reason="needs the sources of the core")
+def test_files_of_the_core_can_be_read():
+    for path in CORE.glob("*/*"):
+        lines = path.read_text().split("\n")
+        assert len(lines) <= 600, path
+        assert not [at for at, line in enumerate(lines, 1) if len(line) > 120], path
+
+
+@pytest.mark.skipif(not CORE.is_dir(), reason="needs the sources of the core")
+def test_the_plan_names_every_file_of_the_core():
+    plan = (CORE.parent / "CONTRIBUTING.md").read_text().partition("    core/ ")[2].partition("    src/polymargin/ ")[0]
+    named = set(re.findall(r"\w+", plan))
+    assert {path.parent.name for path in CORE.glob("*/*")} <= named
+    assert {path.stem for path in CORE.glob("*/*") if path.parent.name != "bindings"} <= named
+
+
 PACKAGE = Path(__file__).parents[1] / "src" / "polymargin"
 # Each may import what stands before it; `_core` is the compiled module.
 SUBJECTS = [

@@ -2,7 +2,7 @@
 //
 //   q_c = 1 + f_c - ref  for c != y,      q_y = own_target - (f_y - ref)
 //
-// where ref is the own score, the mean of all, or 0. Its loss is sum_c (q_c)_+, capped max_c (q_c)_+, or square sum_c (q_c)_+^2.
+// ref the own score, the mean of all, or 0. Its loss is sum_c (q_c)_+, capped max_c (q_c)_+, or square sum_c (q_c)_+^2.
 #pragma once
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// Large arrays in pages of their own, which go back to the system when they are freed. malloc keeps what a thread has freed for
-// that thread, so that fits side by side would hold what each of them has used at its peak.
+// Large arrays in pages of their own, which go back to the system when they are freed. malloc keeps what a thread has
+// freed for that thread, so that fits side by side would hold what each of them has used at its peak.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -12,6 +12,8 @@
 
 namespace polymargin {
 
+constexpr std::align_val_t kCacheLine{64};  // where every array begins: vectors then lie in as few lines as they can
+
 struct FreePages {
   std::size_t mapped = 0;  // bytes; 0: from new
   void operator()(void* p) const noexcept {
@@ -21,7 +23,7 @@ struct FreePages {
       return;
     }
 #endif
-    ::operator delete(p);
+    ::operator delete(p, kCacheLine);
   }
 };
 
@@ -43,7 +45,7 @@ Pages<T> pages(std::size_t n, [[maybe_unused]] bool huge = false) {
     return Pages<T>(static_cast<T*>(p), FreePages{bytes});
   }
 #endif
-  return Pages<T>(static_cast<T*>(::operator new(bytes)), FreePages{});
+  return Pages<T>(static_cast<T*>(::operator new(bytes, kCacheLine)), FreePages{});
 }
 
 // Room for values that are all written to. It stays for the next ones; where it must grow, what was there is lost.

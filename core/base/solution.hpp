@@ -20,8 +20,7 @@ struct Progress {
 struct Settings {
   double tol = 1e-3;      // largest accepted KKT violation ...
   bool relative = false;  // ... as a multiple of the margin rho (the nu forms)
-  double gap =
-      0.01;  // where the violation is accepted but the relative gap exceeds this, the solver goes on to a smaller violation
+  double gap = 0.01;      // where the relative gap is larger, the solver goes on to a smaller violation
   Index max_iter = std::numeric_limits<Index>::max();
   double time_limit = std::numeric_limits<double>::infinity();
   double memory = 1e9;                        // bytes for kernel rows

@@ -1,9 +1,10 @@
-// Threads that share numbered tasks. A job is over when its tasks are: a thread that the system is not running at the moment
-// takes no task and delays nobody, so a loaded machine costs no more than it must. (An OpenMP region ends only after every
-// one of its threads has been there.)
+// Threads that share numbered tasks. A job is over when its tasks are: a thread that the system is not running at the
+// moment takes no task and delays nobody, so a loaded machine costs no more than it must. (An OpenMP region ends only
+// after every one of its threads has been there.)
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -41,9 +42,11 @@ class Team {
 
   int size() const { return size_; }
 
-  // task(0), ..., task(n - 1), each once, by whoever is free, or by the caller `alone` where threads are not worth it; the first
-  // exception is thrown again here. Not reentrant.
-  void run(Index n, const std::function<void(Index)>& task, bool alone = false) {
+  // task(0), ..., task(n - 1), each once, by whoever is free, or by the caller `alone` where threads are not worth it;
+  // the first exception is thrown again here. While the caller has nothing to do but wait for the others, it calls
+  // `meanwhile` now and then. Not reentrant.
+  void run(Index n, const std::function<void(Index)>& task, bool alone = false,
+           const std::function<void()>& meanwhile = {}) {
     alone = alone || n < 2;
     if (!alone && size_ > 1 && helpers_.empty()) start();
     if (alone || helpers_.empty()) {
@@ -59,9 +62,18 @@ class Team {
     wake_.notify_all();
     lock.lock();
     work(lock);
-    done_.wait(lock, [this] { return busy_ == 0; });
+    const auto over = [this] { return busy_ == 0; };
+    while (meanwhile && !done_.wait_for(lock, std::chrono::milliseconds(50), over))
+      if (!error_) attempt(lock, meanwhile);
+    done_.wait(lock, over);
     task_ = nullptr;
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+  // task(begin, end) for all of 0, ..., n - 1, `part` of them at a time.
+  template <class Task>
+  void parts(Index n, Index part, const Task& task, bool alone = false) {
+    run((n + part - 1) / part, [&](Index k) { task(k * part, std::min(n, (k + 1) * part)); }, alone);
   }
 
  private:
@@ -78,20 +90,22 @@ class Team {
       const Index k = next_++;
       const auto& task = *task_;
       ++busy_;
-      lock.unlock();
-      std::exception_ptr error;
-      try {
-        task(k);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      lock.lock();
-      if (error) {
-        error_ = error;
-        next_ = n_;
-      }
+      attempt(lock, [&] { task(k); });
       if (--busy_ == 0 && next_ >= n_) done_.notify_one();
     }
+  }
+  // Without the lock; no task is begun after an exception.
+  template <class Call>
+  void attempt(std::unique_lock<std::mutex>& lock, const Call& call) {
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      call();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error) error_ = error, next_ = n_;
   }
 
   void help() {

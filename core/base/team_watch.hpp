@@ -11,7 +11,7 @@ class TeamWatch {
  public:
   explicit TeamWatch(const Settings& settings) : watch_(settings) {}
 
-  // Whether to stop: a limit is reached, or the caller wants it. No step is counted, and nothing is known of the violation.
+  // Whether to stop: a limit is reached, or the caller wants it. No step is counted, and no violation is known.
   bool operator()() {
     const bool is_caller = std::this_thread::get_id() == caller_;
     if (!halted_ && (is_caller ? watch_.halted(state_, kUnknown, 0) : watch_.late())) halted_ = true;

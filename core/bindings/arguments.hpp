@@ -64,7 +64,7 @@ HeldData data_of(nb::handle h, const char* name);
 // Rows from..to of X, without a copy.
 Data rows_of(Data X, Index from, Index to);
 void check_indices(Span<const Index> indices, Index n, const char* name);
-// Where consecutive parts of n things begin, and where the last one ends: "<name> must increase from 0 to the number of <things>".
+// Where parts of n things begin, and where the last one ends: "<name> must increase from 0 to the number of <things>".
 void check_offsets(Span<const Index> offsets, Index n, const char* name, const char* things);
 // The columns of a CSC matrix of n rows.
 void check_columns(Span<const Index> indptr, Span<const Index> indices, Span<const double> values, Index columns,
@@ -93,9 +93,9 @@ T as(nb::handle h, const char* name, const char* kind) {
   return value;
 }
 
-// The dict {kind, gamma, gammas, degree, coef0, offset, call}; only kind is needed. call(rows, cols) returns float64 values
-// of shape (len(rows), len(cols)). The dict must outlive the Kernel, which holds no reference of its own: copies of a
-// Kernel are made without the GIL.
+// The dict {kind, gamma, gammas, degree, coef0, offset, call}; only kind is needed. call(rows, cols) returns float64
+// values of shape (len(rows), len(cols)). The dict must outlive the Kernel, which holds no reference of its own: copies
+// of a Kernel are made without the GIL.
 Kernel kernel_of(const nb::dict& parameters);
 void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index> rows, Span<const Index> cols);
 
@@ -103,6 +103,11 @@ void check_pair(const Data& A, const Data& B, const Kernel& k, Span<const Index>
 bool is_double(const std::string& dtype);
 template <template <class> class Made>
 using FloatOrDouble = std::variant<std::unique_ptr<Made<float>>, std::unique_ptr<Made<double>>>;
+template <template <class> class Made, class... A>
+FloatOrDouble<Made> made(const std::string& dtype, const A&... arguments) {
+  if (is_double(dtype)) return std::make_unique<Made<double>>(arguments...);
+  return std::make_unique<Made<float>>(arguments...);
+}
 
 template <class Compute>
 auto without_gil(const Compute& compute) {

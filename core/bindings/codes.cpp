@@ -74,10 +74,7 @@ class CodeSolver {
              double memory, int n_jobs)
       : of_(X, kernel, rows, memory, n_jobs), segments_(segments) {
     check_offsets(span(segments_), of_.rows().size, "segments", "rows");
-    if (is_double(dtype))
-      values_ = std::make_unique<CodeValues<double>>(of_.blocks<double>(), of_.rows(), of_.memory);
-    else
-      values_ = std::make_unique<CodeValues<float>>(of_.blocks<float>(), of_.rows(), of_.memory);
+    values_ = made<CodeValues>(dtype, of_.data(), of_.kernel(), of_.rows(), of_.memory);
   }
 
   nb::dict solve(nb::object code, Vector<double> upper, Vector<double> ridge, nb::object start, double tol,
@@ -125,8 +122,8 @@ class CodeSolver {
   }
 
  private:
-  // Primal and dual values are those of the columns `begun`. Of the others, which may be millions, `rest` is the sum of the
-  // primal values, and the dual is 0.
+  // Primal and dual values are those of the columns `begun`. Of the others, which may be millions, `rest` is the sum of
+  // the primal values, and the dual is 0.
   static nb::dict packed(const CodeSolution& solution, const Unbegun& unbegun) {
     Index stored = 0;
     for (Index l = 0; l < static_cast<Index>(solution.columns.size()); ++l)

@@ -42,11 +42,7 @@ class LandmarkRows {
     p_.loss.own_target = checked(own_target, 0, kLargest, "own_target"), p_.loss.others = others;
     p_.loss.square = checked(square, 0, kLargest, "square"), p_.loss.capped = capped;
     if (capped && square > 0) refuse("a squared loss has no cap");
-    const double room = checked_memory(memory);
-    if (is_double(dtype))
-      pass_ = std::make_unique<LandmarkPass<double>>(p_, Z_.data, X_.data, k, span(landmarks_), room);
-    else
-      pass_ = std::make_unique<LandmarkPass<float>>(p_, Z_.data, X_.data, k, span(landmarks_), room);
+    pass_ = made<LandmarkPass>(dtype, p_, Z_.data, X_.data, k, span(landmarks_), checked_memory(memory));
   }
 
   nb::dict sums(Index from, Index to, Vector<double> U, Vector<double> b, double smoothing, Floats curvature) {

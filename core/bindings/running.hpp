@@ -31,8 +31,8 @@ struct Run {
   }
   Run(const Run&) = delete;
 
-  // What a call does before its solver counts, and the `share` of that which it does afterwards: both pass over the same
-  // arrays, and where these are fresh memory, they may take longer than a short fit.
+  // What a call does before its solver counts, and the `share` of that which it does afterwards: both pass over the
+  // same arrays, and where these are fresh memory, they may take longer than a short fit.
   void charge(double share) {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun_;
     settings.time_limit = std::max(settings.time_limit - (1 + share) * taken.count(), 0.5 * settings.time_limit);

@@ -21,10 +21,10 @@ struct Rows {
       refuse("expected rows with " + std::to_string(SV.data.d) + " features, got " + std::to_string(Z.data.d));
   }
 
-  // compute(rows of Z, first row, where their part of `out` begins, team) over batches of rows; signals are polled between
-  // them. The first one takes some hundredths of a second, and they grow until one takes a tenth: each of them prepares the
-  // support vectors again, and a signal should not wait long. Results must not depend on the batch. A callable counts rows
-  // from the first of Z, and Python polls signals for it: one batch.
+  // compute(rows of Z, first row, where their part of `out` begins, team) over batches of rows; signals are polled
+  // between them. The first one takes some hundredths of a second, and they grow until one takes a tenth: each of them
+  // prepares the support vectors again, and a signal should not wait long. Results must not depend on the batch. A
+  // callable counts rows from the first of Z, and Python polls signals for it: one batch.
   template <class Out, class Compute>
   Array in_batches(Out out, int threads, const Compute& compute) const {
     using Clock = std::chrono::steady_clock;

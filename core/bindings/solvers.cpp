@@ -26,21 +26,16 @@ constexpr Index kMostClasses = std::numeric_limits<std::int32_t>::max();  // so 
 class KeptRows {
  public:
   KeptRows(nb::object X, nb::dict kernel, Vector<Index> rows, const std::string& dtype, double memory, int n_jobs)
-      : of_(X, kernel, rows, memory, n_jobs) {
-    if (is_double(dtype))
-      kept_ = Kept<double>{of_.blocks<double>(), nullptr};
-    else
-      kept_ = Kept<float>{of_.blocks<float>(), nullptr};
-  }
+      : of_(X, kernel, rows, memory, n_jobs), kept_(made<Kept>(dtype, of_.data(), of_.kernel())) {}
 
   Span<const Index> rows() const { return of_.rows(); }
   std::uint64_t evaluations() const {
-    return std::visit([](const auto& kept) { return kept.K->evaluations(); }, kept_);
+    return std::visit([](const auto& kept) { return kept->K.evaluations(); }, kept_);
   }
   // What is subtracted from all rows; empty for nothing.
   std::vector<double> center() const {
     const std::vector<float>& mean =
-        std::visit([](const auto& kept) -> const std::vector<float>& { return kept.K->mean(); }, kept_);
+        std::visit([](const auto& kept) -> const std::vector<float>& { return kept->K.mean(); }, kept_);
     return {mean.begin(), mean.end()};
   }
 
@@ -51,7 +46,7 @@ class KeptRows {
     std::vector<double> start(alpha.begin(), alpha.end());
     run.charge(kAfterwards);
     const auto from = [&](auto& kept) {
-      return polymargin::solve(p, *kept.K, kept.cache, std::move(start), run.settings, of_.team);
+      return polymargin::solve(p, kept->K, kept->cache, std::move(start), run.settings, of_.team);
     };
     Solution out = without_gil([&] { return std::visit(from, kept_); });
     nb::dict result = run.report(out);
@@ -64,12 +59,13 @@ class KeptRows {
  private:
   template <class T>
   struct Kept {
-    std::unique_ptr<KernelBlocks<T>> K;
+    Kept(const Data& X, const Kernel& kernel) : K(X, X, kernel) {}
+    KernelBlocks<T> K;
     std::unique_ptr<RowCache<T>> cache;
   };
 
   TrainingRows of_;
-  std::variant<Kept<float>, Kept<double>> kept_;
+  FloatOrDouble<Kept> kept_;
 };
 
 // Duals with one variable per row.

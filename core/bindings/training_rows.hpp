@@ -1,7 +1,5 @@
 // Training rows as Python holds them, and what their solver may take of the machine.
 #pragma once
-#include <memory>
-
 #include "arguments.hpp"
 #include "base/team.hpp"
 
@@ -16,10 +14,8 @@ class TrainingRows {
   }
 
   Span<const Index> rows() const { return span(rows_); }
-  template <class T>
-  auto blocks() const {
-    return std::make_unique<KernelBlocks<T>>(X_.data, X_.data, kernel_of(kernel_));
-  }
+  const Data& data() const { return X_.data; }
+  Kernel kernel() const { return kernel_of(kernel_); }
 
   const double memory;
   Team team;

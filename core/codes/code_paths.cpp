@@ -15,10 +15,6 @@ namespace {
 
 constexpr Index kCopied = 600;  // rows: up to this many, steps on a copy that stays in cache pay for the copy
 
-Index class_of(Span<const Index> segments, Index row) {
-  return std::upper_bound(segments.begin(), segments.end(), row) - segments.begin() - 1;
-}
-
 // One column on one training set, along all C.
 class Path {
  public:
@@ -28,12 +24,15 @@ class Path {
         n_(n),
         goal_(fold.train.size <= kPolished ? std::min(p_.tol, kPolishedTol) : p_.tol),
         test_(adjacent({fold.test.begin(), fold.test.end()})) {
-    for (Index k = 0; k < fold.train.size; ++k) {
-      const Index i = fold.train[k];
-      const int sign = p_.code[class_of(p_.segments, i) * p_.columns() + column];
+    for (Index c = 0; c < p_.classes(); ++c) {  // of many classes, a pair has the rows of two
+      const int sign = p_.code[c * p_.columns() + column];
       if (sign == 0) continue;
-      rows_.row.push_back(i), rows_.y.push_back(sign), rows_.diagonal.push_back(K[i * n + i]);
-      weight_.push_back(fold.weight[k]);
+      const auto first = std::lower_bound(fold.train.begin(), fold.train.end(), p_.segments[c]);
+      for (Index k = first - fold.train.begin(); k < fold.train.size && fold.train[k] < p_.segments[c + 1]; ++k) {
+        const Index i = fold.train[k];
+        rows_.row.push_back(i), rows_.y.push_back(sign), rows_.diagonal.push_back(K[i * n + i]);
+        weight_.push_back(fold.weight[k]);
+      }
     }
     const Index m = rows_.size();
     rows_.upper.resize(m), rows_.ridge.resize(m), copy_.resize(m <= kCopied ? m * m : 0);
@@ -100,7 +99,7 @@ PathReport run_paths(const CodePaths& p, const double* K, Index n, double* F, co
   report.seconds.assign(n_folds * n_C, 0.0);
   std::mutex mutex;
   std::atomic<bool> ended{false};
-  team.run(p.columns() * n_folds, [&](Index task) {
+  const auto one = [&](Index task) {
     const Index column = task / n_folds, f = task % n_folds;
     Path path(p, p.folds[f], column, K, n);
     for (Index k = 0; k < n_C && !ended; ++k) {
@@ -115,7 +114,8 @@ PathReport run_paths(const CodePaths& p, const double* K, Index n, double* F, co
       if (status != Status::solved && report.status != Status::interrupted) report.status = status;
       if (end) ended = true, report.status = Status::interrupted;
     }
-  });
+  };
+  team.run(p.columns() * n_folds, one, false, [&] { stop(); });
   return report;
 }
 

@@ -55,7 +55,8 @@ struct CodeProblem {
   static Index class_of(Index entry) { return (entry > 0 ? entry : -entry) - 1; }
   Index size(Index entry) const { return segments[class_of(entry) + 1] - segments[class_of(entry)]; }
 
-  // The column of two classes with the most rows; -1 if a column has more classes. To look at millions of them takes seconds.
+  // The column of two classes with the most rows; -1 if a column has more classes. To look at millions of them takes
+  // seconds.
   Index largest_pair() const {
     Index first = -1, second = -1, largest = -1, most = -1;  // classes, and a column
     if (all_pairs) {

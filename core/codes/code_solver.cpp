@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -18,7 +17,7 @@ namespace polymargin {
 
 namespace {
 
-constexpr double kSlice = 0.05;      // seconds between two polls
+constexpr double kSlice = 0.05;      // seconds between two polls of a thread that has a column
 constexpr double kStored = 2.2e-6;   // seconds for what follows on a column that was begun: its part of a model
 constexpr double kLeastTime = 1e-3;  // fewest seconds for another round
 
@@ -29,12 +28,11 @@ Index even_stride(Index n) {
   return stride;
 }
 
-// First the large columns, each by the engine; then the others in turn, by as many workers as there are threads. The thread that called asks now and then whether to go on,
-// while it works on its column. As long as it does, the others need not wait for it; where it has no column left, or
-// takes long over something, they pause, keep their columns, and it asks between two such slices of time.
+// First the large columns, each by the engine; then the others in turn, by as many workers as there are threads. The
+// thread that called asks now and then whether to go on, while it works on its column or waits for the others.
 //
-// Where time is limited, a column stops when its share of the remaining time is over, and the next one begins. Such columns
-// continue in further rounds while time is left.
+// Where time is limited, a column stops when its share of the remaining time is over, and the next one begins. Such
+// columns continue in further rounds while time is left.
 template <class T>
 class Columns {
  public:
@@ -56,15 +54,8 @@ class Columns {
     for (first_round(); n_todo_ > 0; next_round()) {
       solve_all_large();
       next_ = n_large_;
-      while (n_done_ < n_todo_ && !halted_) {
-        until_ = in_slices(1);
-        team_.run(n_workers_, [&](Index w) { work(workers[w]); });
-        double violation = 0;
-        Index n_iter = 0;
-        for (const Worker& w : workers)
-          if (w.column >= 0) violation = std::max(violation, w.work.violation()), n_iter += w.work.n_iter();
-        if (n_done_ < n_todo_ && !halted_) ask(violation, n_iter);
-      }
+      if (!halted_) by_workers([&](Index w) { work(workers[w]); });
+      if (n_done_ < n_todo_) ask(0, 0);
       if (halted_) {
         halt(workers, state_.status);
         break;
@@ -91,17 +82,27 @@ class Columns {
     return settings;
   }
 
-  Clock::rep in_slices(int n) const {
-    const std::chrono::duration<double> time(std::max(std::min(n * kSlice, watch_.left()), 1e-4));
-    return (Clock::now() + std::chrono::duration_cast<Clock::duration>(time)).time_since_epoch().count();
+  // task(0), task(1), ..., for every worker. An exception ends the others.
+  template <class Task>
+  void by_workers(const Task& task) {
+    const auto guarded = [this](const auto& call) {
+      try {
+        call();
+      } catch (...) {
+        halted_ = true;
+        throw;
+      }
+    };
+    const auto one = [&](Index w) { guarded([&] { task(w); }); };
+    team_.run(n_workers_, one, false, [&] { guarded([this] { ask(state_.violation, 0); }); });
   }
 
-  // `violation` and `n_iter` of the columns that are being solved, as far as the thread that called knows them.
+  // `violation` and `n_iter` of the column of the thread that called.
   void ask(double violation, Index n_iter) {
-    state_.n_iter = n_iter_ + n_iter;
+    state_.violation = violation, state_.n_iter = n_iter_ + n_iter;
     n_begun_ = std::max(n_begun_, n_done_.load());
     watch_.keep(kStored * static_cast<double>(n_begun_));
-    if (watch_.halted(state_, violation, -dual_.load())) halted_ = true;
+    if (!halted_ && watch_.halted(state_, violation, -dual_.load())) halted_ = true;
   }
 
   static Clock::rep ticks(double seconds) {
@@ -162,10 +163,9 @@ class Columns {
     return m;
   }
 
-  // Side by side, if that keeps all threads busy: where few rows become support vectors, most of what the engine does is
-  // too little to be shared. One after the other where columns over all rows share their kernel rows, and where a part of
-  // the memory would be felt: a model must not depend on the number of threads. The thread that called waits until the
-  // last column is over, and asks.
+  // Side by side, if that keeps all threads busy: where few rows become support vectors, most of what the engine does
+  // is too little to be shared. One after the other where columns over all rows share their kernel rows, and where a
+  // part of the memory would be felt: a model must not depend on the number of threads.
   void solve_all_large() {
     double all = 0, most = 0;
     for (Index k = 0; k < n_large_; ++k) {
@@ -177,34 +177,11 @@ class Columns {
       for (; n_done_ < n_large_ && !halted_; ++n_done_) solve_large(n_done_, 1, team_);
       return;
     }
-    team_.run(n_workers_, [&](Index) {
-      {
-        const Busy busy(*this);
-        Team alone(1);
-        for (Index k; !halted_ && (k = next_.fetch_add(1)) < n_large_; ++n_done_) solve_large(k, n_workers_, alone);
-      }
-      std::unique_lock<std::mutex> lock(mutex_);
-      const std::chrono::duration<double> slice(kSlice);
-      while (is_caller() && !idle_.wait_for(lock, slice, [this] { return n_busy_ == 0; })) {
-        lock.unlock();
-        if (!halted_) ask(0, 0);
-        lock.lock();
-      }
+    by_workers([&](Index) {
+      Team alone(1);
+      for (Index k; !halted_ && (k = next_.fetch_add(1)) < n_large_; ++n_done_) solve_large(k, n_workers_, alone);
     });
   }
-  struct Busy {
-    explicit Busy(Columns& all) : all_(all) { count(1); }
-    ~Busy() { count(-1); }
-    Busy(const Busy&) = delete;
-    void count(int n) {
-      {
-        const std::lock_guard<std::mutex> lock(all_.mutex_);
-        all_.n_busy_ += n;
-      }
-      all_.idle_.notify_all();
-    }
-    Columns& all_;
-  };
   bool is_caller() const { return std::this_thread::get_id() == caller_; }
 
   // Column k of this round as a dual problem with signed variables, all of one class, whose sum is zero; by one of this
@@ -268,16 +245,15 @@ class Columns {
   }
 
   void work(Worker& w) {
-    const bool caller = is_caller();
-    Clock::rep next = caller ? in_slices(1) : 0;
+    Clock::rep next = is_caller() ? now() : std::numeric_limits<Clock::rep>::max();  // time to ask
     auto over = [&](Clock::rep at) { return timed() && at >= w.end; };
     auto more = [&] {
       const Clock::rep at = now();
-      if (caller && at >= next) {
+      if (at >= next) {
         ask(w.column < 0 ? 0 : w.work.violation(), w.column < 0 ? 0 : w.work.n_iter());
-        next = in_slices(1), until_ = in_slices(4);
+        next = at + ticks(std::clamp(watch_.left(), kLeastTime, kSlice));
       }
-      return !halted_ && at < until_ && (w.column < 0 || !over(at));
+      return !halted_ && watch_.left() > 0 && (w.column < 0 || !over(at));
     };
     const double goal = p_.rows() <= kPolished ? std::min(set_.tol, kPolishedTol) : set_.tol;
     do {
@@ -358,7 +334,6 @@ class Columns {
   Watch watch_;
   Solution state_;
   const std::thread::id caller_ = std::this_thread::get_id();
-  std::atomic<Clock::rep> until_{0};  // the end of the slice
   std::atomic<bool> halted_{false};
   std::vector<std::unique_ptr<ColumnSolution>> out_;
   const Index stride_;
@@ -366,8 +341,6 @@ class Columns {
   Index n_begun_ = 0;                               // columns, at least
   Index n_workers_ = 1, n_todo_ = 0, n_large_ = 0;  // the large columns come first
   std::mutex mutex_;
-  std::condition_variable idle_;
-  int n_busy_ = 0;                       // threads with large columns
   std::vector<Stopped> todo_, stopped_;  // of this round (empty: all of them, in order), and for the next one
   std::unique_ptr<RowCache<T>> cache_;   // kernel rows over all rows, for one large column after another
   std::atomic<Index> next_{0}, n_done_{0}, n_iter_{0};
@@ -382,11 +355,9 @@ CodeSolution solve_columns(const CodeProblem& problem, const SharedValues<T>& sh
   return Columns<T>(problem, shared, start, settings, team).run();
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                         \
-  template CodeSolution solve_columns<T>(const CodeProblem&, const SharedValues<T>&, const Coefficients&, \
-                                         const Settings&, Team&);
-POLYMARGIN_INSTANTIATE(float)
-POLYMARGIN_INSTANTIATE(double)
-#undef POLYMARGIN_INSTANTIATE
+template CodeSolution solve_columns(const CodeProblem&, const SharedValues<float>&, const Coefficients&,
+                                    const Settings&, Team&);
+template CodeSolution solve_columns(const CodeProblem&, const SharedValues<double>&, const Coefficients&,
+                                    const Settings&, Team&);
 
 }  // namespace polymargin

@@ -1,5 +1,5 @@
-// Solves all columns of a code (code_problem.hpp): those whose kernel values are held side by side, each by one thread, and the
-// large ones one after the other by all threads.
+// Solves all columns of a code (code_problem.hpp): those whose kernel values are held side by side, each by one thread,
+// and the large ones one after the other by all threads.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ struct CodeSolution {
 
 // Columns that were not started. Without a start a column knows nothing but its labels: it has no coefficients, and its
 // bias is their mean. But pairs of classes vote: there the class wins that has won less often, so that such votes are
-// almost the same number for and against every class, and the other pairs decide. To be called once per column, in order.
+// almost the same number for and against every class, and the other pairs decide. Called once per column, in order.
 class Unbegun {
  public:
   Unbegun(const CodeProblem& p, const std::vector<double>& diagonal, const Coefficients& start)

@@ -47,7 +47,7 @@ template <class T>
 void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, TeamWatch& watch) {
   if (what == Hold::all && !shared_.gram.values) {
     if (!made_) made_ = pages<T>(n_ * n_, true);
-    K_->gram(rows_, made_.get(), n_, team, std::ref(watch));
+    K_.gram(rows_, made_.get(), n_, team, std::ref(watch));
     if (!watch.halted()) hold(made_.get());
   }
   if (what == Hold::classes && shared_.own.empty()) {
@@ -55,24 +55,24 @@ void CodeValues<T>::make(Hold what, const CodeProblem& p, Team& team, TeamWatch&
     for (Index c = 0; c < p.classes() && !watch.halted(); ++c) {
       const Index from = p.segments[c], size = p.segments[c + 1] - from;
       own.push_back(pages<T>(size * size, true));
-      K_->gram(rows_.sub(from, from + size), own.back().get(), size, team, std::ref(watch));
+      K_.gram(rows_.sub(from, from + size), own.back().get(), size, team, std::ref(watch));
     }
     if (!watch.halted()) shared_.own = std::move(own);
   }
 }
 
-// Rows of a column whose values are held, and whether few of these will be needed, as far as its largest pair of classes
-// shows. Columns of more classes share their values, which are needed by one or another.
+// Rows of a column whose values are held, and whether few of these will be needed, as far as its largest pair of
+// classes shows. Columns of more classes share their values, which are needed by one or another.
 template <class T>
 Index CodeValues<T>::whole_column(const CodeProblem& p) {
-  const Index l = K_->serial() || shared_.gram.values ? -1 : p.largest_pair();
+  const Index l = K_.serial() || shared_.gram.values ? -1 : p.largest_pair();
   const Index m = l < 0 ? 0 : p.size(p.column(l)[0]) + p.size(p.column(l)[1]);
   shared_.few = false;
   if (m <= kLookedAt) return kWholeColumn;
-  shared_.K = K_.get(), shared_.rows = rows_;
+  shared_.K = &K_, shared_.rows = rows_;
   know_diagonal();
   const bool few = Column<T>().support_share(p, shared_, l) < kFew;
-  shared_.few = few && K_->packs();
+  shared_.few = few && K_.packs();
   return few && m <= kWholeColumn ? kWholeFew : kWholeColumn;
 }
 
@@ -80,17 +80,17 @@ template <class T>
 void CodeValues<T>::know_diagonal() {
   if (!shared_.diagonal.empty()) return;
   shared_.diagonal.resize(n_);
-  K_->diagonal(rows_, shared_.diagonal.data());
+  K_.diagonal(rows_, shared_.diagonal.data());
 }
 
 template <class T>
 void CodeValues<T>::set_limits(const CodeProblem& p, const Settings& settings, int threads, Index whole) {
-  const Index solvers = at_a_time(p, threads, K_->serial() && !shared_.gram.values);
+  const Index solvers = at_a_time(p, threads, K_.serial() && !shared_.gram.values);
   const double fit = std::sqrt(0.5 * memory_ / static_cast<double>(solvers) / sizeof(T));
   shared_.most_rows = static_cast<Index>(std::min(fit, double(whole)));
   const bool near = std::isfinite(settings.time_limit) || settings.max_iter < kHurried * n_;
   shared_.hurry = near ? std::min<Index>(kSampled, settings.max_iter / 2) : 0;
-  shared_.K = K_.get(), shared_.rows = rows_;
+  shared_.K = &K_, shared_.rows = rows_;
   // Columns that hold their own values leave half of the memory.
   const double held = shared_.gram.values ? sizeof(T) * double(n_) * double(n_) : 0.5 * memory_;
   shared_.room = std::max(memory_ - held, kFaceShare * memory_) / static_cast<double>(solvers);
@@ -107,7 +107,7 @@ CodeSolution CodeValues<T>::solve(const CodeProblem& p, const Coefficients& star
   const Index whole = whole_column(p);
   if (!shared_.gram.values) {
     const double room = std::min(memory_, settings.time_limit * kMaking * kMade);
-    const Hold what = worth_holding(p, sizeof(T), room, team.size(), K_->serial(), whole);
+    const Hold what = worth_holding(p, sizeof(T), room, team.size(), K_.serial(), whole);
     make(shared_.few ? Hold::nothing : what, p, team, maker);
   }
   if (!(ended() && start.empty())) know_diagonal();

@@ -1,5 +1,5 @@
-// Kernel values for columns of codes on one set of rows: what of them is made beforehand and held, within a budget of memory
-// and time, from one solve to the next.
+// Kernel values for columns of codes on one set of rows: what of them is made beforehand and held, within a budget of
+// memory and time, from one solve to the next.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,15 +14,15 @@ namespace polymargin {
 template <class T>
 class CodeValues {
  public:
-  // Of the rows `rows` of the kernel; memory in bytes.
-  CodeValues(std::unique_ptr<KernelBlocks<T>> K, Span<const Index> rows, double memory)
-      : K_(std::move(K)), rows_(rows), n_(rows.size), memory_(memory) {}
+  // Of these rows of X; memory in bytes.
+  CodeValues(const Data& X, const Kernel& kernel, Span<const Index> rows, double memory)
+      : K_(X, X, kernel), rows_(rows), n_(rows.size), memory_(memory) {}
 
   // See solve_columns. Columns that end before they begin are null.
   CodeSolution solve(const CodeProblem& problem, const Coefficients& start, Settings settings, Team& team);
 
   const SharedValues<T>& shared() const { return shared_; }
-  std::uint64_t evaluations() const { return K_->evaluations(); }
+  std::uint64_t evaluations() const { return K_.evaluations(); }
 
  private:
   void hold(const T* values);
@@ -31,7 +31,7 @@ class CodeValues {
   void know_diagonal();
   void set_limits(const CodeProblem& problem, const Settings& settings, int threads, Index whole);
 
-  std::unique_ptr<KernelBlocks<T>> K_;
+  KernelBlocks<T> K_;
   Span<const Index> rows_;
   Index n_ = 0;
   double memory_ = 0;

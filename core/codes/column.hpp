@@ -1,5 +1,5 @@
-// One column of a code whose kernel values are held, or can be (the pairs of classes of one-versus-one need their block once):
-// one run of pair steps, by one thread.
+// One column of a code whose kernel values are held, or can be (the pairs of classes of one-versus-one need their block
+// once): one run of pair steps, by one thread.
 #pragma once
 #include <limits>
 #include <vector>
@@ -24,12 +24,11 @@ struct SharedValues {
   Index most_rows = 0;                                    // of a column whose values may all be computed
   bool few = false;                                       // few of them are needed: they are computed when they are
   double room = std::numeric_limits<double>::infinity();  // bytes for the factor of a column's face
-  Index hurry =
-      0;  // a limit is near, and a column should soon have a useful solution: steps that may be spent on a sample
+  Index hurry = 0;  // where a limit is near: steps on a sample, so that a column soon has a useful solution
 };
 
-// Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a kernel row
-// for each step costs more than working sets do.
+// Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a
+// kernel row for each step costs more than working sets do.
 constexpr Index kWholeColumn = 6144;
 constexpr Index kWholeFew = 2048;  // the same where few rows become support vectors
 
@@ -45,7 +44,7 @@ class Column {
   // `at` and `b` are a start, which is moved into the feasible set.
   void begin(const CodeProblem& p, const SharedValues<T>& shared, Index column, Span<const Index> at,
              Span<const double> b);
-  // Where the violation is at most tol but the gap too large, it goes on: slacks of a thousandth, times a large C, are a gap.
+  // Where the violation is at most tol but the gap too large, it goes on: small slacks times a large C are a gap.
   template <class More>
   bool run(double tol, double goal, double gap, Index max_iter, const More& more) {
     for (;; sharper_ *= 0.1) {
@@ -75,7 +74,7 @@ class Column {
   ColumnRows rows_;
   typename KernelBlocks<T>::Columns columns_;
   Team alone_{1};
-  Room<T> held_;  // values of this column alone, in memory that the next one uses again
+  Room<T> held_;            // values of this column alone, in memory that the next one uses again
   Index n_sample_ = 0;      // steps on it
   double sharper_ = 1;      // multiplies the goal
   ColumnSolution now_;      // what the point proves,

@@ -1,4 +1,4 @@
-// The rows of one column of a code (code_problem.hpp), as the variables of its machine, and what coefficients of them prove.
+// The rows of one column of a code (code_problem.hpp), as the variables of its machine, and what coefficients prove.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -57,7 +57,8 @@ struct ColumnRows {
     qp.low[v] = low(k), qp.high[v] = high(k), qp.ridge[v] = ridge[k], qp.diagonal[v] = diagonal[k];
     qp.z[v] = b, qp.gradient[v] = -y[k];
   }
-  // Coefficients of some rows, moved into the feasible set: clipped, then the heavier side is scaled down until the sum is 0.
+  // Coefficients of some rows, moved into the feasible set: clipped, then the heavier side is scaled down until the sum
+  // is 0.
   std::vector<double> start(Span<const Index> at, Span<const double> b) const;
   // Bias, objectives, violation and coefficients of a solution b with its gradient g = Kb + Rb - y.
   void certify(const std::vector<double>& b, const std::vector<double>& g, ColumnSolution& out) const;

@@ -14,20 +14,13 @@ namespace {
 constexpr Index kChunk = 1024;    // steps between two looks at the clock
 constexpr Index kRowsAtOnce = 8;  // of one task
 
-// task(first row, last row) for all of 0 .. n - 1
-template <class Task>
-void by_rows(Index n, Team& team, const Task& task) {
-  team.run((n + kRowsAtOnce - 1) / kRowsAtOnce,
-           [&](Index k) { task(k * kRowsAtOnce, std::min(n, (k + 1) * kRowsAtOnce)); });
-}
-
 }  // namespace
 
 void rbf_of_distances(const double* D, Index n, double gamma, double* K, Team& team) {
   const TileOps<double>& ops = tile_ops<double>();
   // exp(-gamma distance) is what the Laplacian kernel computes from its tile.
   const Formula<double> formula{KernelKind::laplacian, gamma, 0, 0, 0};
-  by_rows(n, team, [&](Index from, Index to) {
+  team.parts(n, kRowsAtOnce, [&](Index from, Index to) {
     std::vector<double> row(n + 2 * kLanes, 0.0);  // `finish` reads whole panels
     for (Index i = from; i < to; ++i) {
       std::copy(D + i * n, D + (i + 1) * n, row.begin());
@@ -75,7 +68,7 @@ Criterion::Report Criterion::solve(const double* K, double r, double tol, Index 
   report.squares.resize(problems_.size());
   std::atomic<bool> stopped{false}, unfinished{false};
   std::atomic<Index> n_steps{0};
-  team.run(size(), [&](Index k) {
+  const auto one = [&](Index k) {
     const Index p = order_[k];
     Inner& inner = problems_[p];
     PairSteps<double>& steps = inner.steps;
@@ -111,7 +104,8 @@ Criterion::Report Criterion::solve(const double* K, double r, double tol, Index 
     for (Index i = 0; i < qp.size(); ++i) squares += qp.ridge[i] / r * qp.z[i] * qp.z[i];
     report.minimum[p] = minimum();
     report.squares[p] = squares;
-  });
+  };
+  team.run(size(), one, false, [&] { stop(); });
   report.n_steps = n_steps;
   report.status = stopped ? Status::interrupted : unfinished ? Status::max_iter : Status::solved;
   return report;
@@ -120,7 +114,7 @@ Criterion::Report Criterion::solve(const double* K, double r, double tol, Index 
 // use(i, S_i): the rows of S one after another, by all of the team.
 template <class Use>
 void Criterion::each_row(Span<const double> weight, Team& team, const Use& use) const {
-  by_rows(n_, team, [&](Index from, Index to) {
+  team.parts(n_, kRowsAtOnce, [&](Index from, Index to) {
     std::vector<double> S(n_);
     for (Index i = from; i < to; ++i) {
       const Index c = std::upper_bound(segments_.begin(), segments_.end(), i) - segments_.begin() - 1;

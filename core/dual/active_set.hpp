@@ -1,5 +1,5 @@
-// The active set of the engine (working_sets.hpp): rows in increasing order, with compact copies of what the steps need of
-// them. Variables and scores come `width` per row, class by class.
+// The active set of the engine (working_sets.hpp): rows in increasing order, with compact copies of what the steps need
+// of them. Variables and scores come `width` per row, class by class.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -59,8 +59,8 @@ struct ActiveSet {
     list.resize(most);
   }
 
-  // The positions of at most `most` rows with the largest keys, some that want to grow and some that want to fall: under a sum
-  // constraint one kind alone cannot move.
+  // The positions of at most `most` rows with the largest keys, some that want to grow and some that want to fall:
+  // under a sum constraint one kind alone cannot move.
   template <class Falls>
   std::vector<Index> worst(Index most, const Falls& falls) const {
     std::vector<Index> growing, falling;
@@ -73,8 +73,8 @@ struct ActiveSet {
     return growing;
   }
 
-  // The next active set: leaves out rows that are held at their bounds by more than the violation. Those that were active
-  // stay unless they are held; of the others at most `most` come in, the worst first.
+  // The next active set: leaves out rows that are held at their bounds by more than the violation. Those that were
+  // active stay unless they are held; of the others at most `most` come in, the worst first.
   std::vector<Index> contenders(double violation, const std::vector<char>& was_active, Index most) const {
     std::vector<Index> kept, fresh;
     for (Index k = 0; k < m; ++k) {

@@ -5,11 +5,10 @@
 //   sum_i u_i (y_i (t_i - bias))_+        t = -g: the bias from which on, or up to which, row i has no loss
 //
 // so they fall while the weight u of the rows with t < bias is less than that of the positive rows. They are smallest
-// at one t, or between two neighbors among them: then all variables are at their bounds (with equal class weights and
-// a small C, say), and the bias is the middle of the two, as it is LIBSVM's wherever its variables are exactly at
-// bounds. Kb is the same for all optimal b, and so is this bias; to take the mean of t over the free variables, LIBSVM's
-// rule otherwise, gives the same number at the optimum, but any number at all if one variable is off its bound by
-// rounding.
+// at one t, or between two neighbors among them: then all variables are at their bounds (with equal class weights and a
+// small C, say), and the bias is the middle of the two, as it is LIBSVM's wherever its variables are exactly at bounds.
+// Kb is the same for all optimal b, and so is this bias; to take the mean of t over the free variables, LIBSVM's rule
+// otherwise, gives the same number at the optimum, but any number at all if one variable is off its bound by rounding.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -22,8 +21,7 @@ namespace polymargin {
 
 constexpr double kSameWeight = 1e-10;  // of all weight: less is rounding
 
-// Rows with upper = 0 take no part; without any others the bias is 0, and with rows of one label the smallest that leaves no
-// loss.
+// Rows with upper = 0 take no part; without any others the bias is 0, with rows of one label the smallest without loss.
 inline double box_bias(const std::vector<double>& y, const std::vector<double>& upper, const std::vector<double>& g) {
   using Point = std::pair<double, double>;  // t and u
   std::vector<Point> points;

@@ -16,7 +16,7 @@ inline double entropy(double a, double u) {
   return (a > 0 ? a * std::log(a / u) : 0) + (a < u ? (u - a) * std::log1p(-a / u) : 0);
 }
 
-// Sets primal and dual from alpha, gradient and multiplier; `groups` are the offsets of the sum constraints, empty for none.
+// Sets primal and dual from alpha, gradient and multiplier; `groups`: offsets of the sum constraints, empty for none.
 inline void certify(const DualProblem& p, const std::vector<Index>& groups, Solution& out) {
   double quadratic = 0, loss = 0, ridge = 0, linear = 0, sums = 0, entropic = 0;
   std::size_t g = 0;
@@ -32,7 +32,7 @@ inline void certify(const DualProblem& p, const std::vector<Index>& groups, Solu
       loss += u * (std::max(missing, 0.0) + std::log1p(std::exp(-std::abs(missing))));
       entropic += entropy(a, u);
     } else {
-      const double low = p.lower.size ? p.lower[i] : 0;
+      const double low = p.low(i);
       if (missing == 0 || (missing < 0 && low == 0)) continue;
       double b = missing > 0 ? u : low;
       if (p.ridge[i] > 0) b = std::min(std::max(missing / p.ridge[i], low), u);

@@ -2,9 +2,10 @@
 //
 //   min over z   1/2 z'(Q + R) z + p'z      low <= z <= high,   the sum of z over each group as it is at the start
 //
-// with a diagonal R. The linear term p is given by a point and its gradient there, (Q + R) z + p. The variables come in parts, runs whose values are adjacent in memory, and a
-// group is a run of parts; without groups there is the box alone. Every machine ends here: the working set of a large
-// problem, a binary machine whose kernel values are held, the inner problems of a criterion.
+// with a diagonal R. The linear term p is given by a point and its gradient there, (Q + R) z + p. The variables come in
+// parts, runs whose values are adjacent in memory, and a group is a run of parts; without groups there is the box
+// alone. Every machine ends here: the working set of a large problem, a binary machine whose kernel values are held,
+// the inner problems of a criterion.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -31,7 +32,7 @@ struct DenseQp : FaceProgram {
   std::vector<Index> groups;     // group g is the parts [groups[g], groups[g + 1]); empty: no sums
   std::vector<double> ridge, diagonal;  // Q_ii in `diagonal`
   std::vector<Index> first, part_of;    // first variable of each part; part of each variable
-  // If set, there are no blocks: this makes the values of some variables with all others, when one of them is first read.
+  // If set, there are no blocks: this makes the values of some variables with all others, once one is read.
   std::function<void(const std::vector<Index>&)> make;
   std::vector<const T*> made;
   Index at_once = 1;  // variables for which that takes little longer than for one

@@ -25,6 +25,7 @@ struct DualProblem {
   Sum sum = Sum::none;
   bool entropy = false;
 
+  double low(Index i) const { return lower.size ? lower[i] : 0; }
   std::vector<Index> labels() const {
     std::vector<Index> out(rows.size);
     for (Index c = 0; c + 1 < segments.size; ++c)

@@ -21,8 +21,8 @@ double log_ratio(double a, double c) {
 }
 double log_add(double x, double y) { return std::max(x, y) + std::log1p(std::exp(-std::abs(x - y))); }
 
-// The root of an increasing function of t by Newton's method inside a bracket. Beside a pole Newton's steps are short far from
-// the root as well: there the bracket is halved.
+// The root of an increasing function of t by Newton's method inside a bracket. Beside a pole Newton's steps are short
+// far from the root as well: there the bracket is halved.
 template <class F>
 double increasing_root(double low, double high, double t, const F& f) {
   t = std::min(std::max(t, low), high);
@@ -67,8 +67,8 @@ double newton_one(const EntropyQp<T>& qp, Index i) {
   });
 }
 
-// log x and log y of the numbers whose difference is that of exp(a) and exp(b), and whose product is exp(product). The smaller one
-// solves a quadratic equation in which nothing cancels.
+// log x and log y of the numbers whose difference is that of exp(a) and exp(b), and whose product is exp(product). The
+// smaller one solves a quadratic equation in which nothing cancels.
 std::pair<double, double> with_product(double a, double b, double product) {
   const double difference = std::max(a, b) + std::log1p(-std::exp(-std::abs(a - b)));
   const double root = 0.5 * log_add(2 * difference, product + std::log(4.0));
@@ -76,8 +76,8 @@ std::pair<double, double> with_product(double a, double b, double product) {
   return a < b ? std::pair{smaller, product - smaller} : std::pair{product - smaller, smaller};
 }
 
-// The same along a_v + a_w = const, in the logit t of v. With c = u - a computed from the logit as well, a step keeps its digits
-// near either bound; the variable that ends closer to one is the one to be solved for. Returns whether they have moved.
+// The same along a_v + a_w = const, in the logit t of v. With c = u - a computed from the logit as well, a step keeps
+// its digits near either bound; the variable that ends closer to one is solved for. Returns whether they have moved.
 template <class T>
 bool newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -128,15 +128,15 @@ bool newton_two(EntropyQp<T>& qp, Index v, Index w, double quad) {
   return false;
 }
 
-// The least curvature of phi that a variable meets on its way up or down. At its current value it may be huge where the way leads
-// off a bound, and a choice by that would leave such a variable there forever.
+// The least curvature of phi that a variable meets on its way up or down. At its current value it may be huge where the
+// way leads off a bound, and a choice by that would leave such a variable there forever.
 double way_up(double t, double u) { return t < 0 ? 4 / u : 1 / (u * sigmoid(t) * sigmoid(-t)); }
 double way_down(double t, double u) { return way_up(-t, u); }
 
 }  // namespace
 
-// The logistic loss: every variable is interior and the gradient is G + t. The variable with the largest gain goes, together with
-// the best partner in its group under a sum constraint.
+// The logistic loss: every variable is interior and the gradient is G + t. The variable with the largest gain goes,
+// together with the best partner in its group under a sum constraint.
 template <class T>
 Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop) {
   const Steps<T>& pass = steps<T>();
@@ -173,8 +173,9 @@ Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::fu
         lowest = at_low, highest = at_high;
         worst = high - low, begin = qp.groups[g], end = qp.groups[g + 1];
       }
-      // A logit beyond the limit is back at it after a move that no number shows. What is left of the gradient then is what a step
-      // would gain by; pairs that differ in such logits only come last, or they would trade the same tiny amount forever.
+      // A logit beyond the limit is back at it after a move that no number shows. What is left of the gradient then is
+      // what a step would gain by; pairs that differ in such logits only come last, or they would trade the same tiny
+      // amount forever.
       for (const double limit : {kFull, kBlocked}) {
         const auto rising = [&](Index k) { return qp.G[k] + std::max(qp.t[k], -limit); };
         const auto falling = [&](Index k) { return qp.G[k] + std::min(qp.t[k], limit); };

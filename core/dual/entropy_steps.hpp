@@ -1,5 +1,5 @@
-// The problem of dual_problem.hpp with the entropy of the logistic loss, on one working set: a small dense matrix that stays in
-// cache. Labels and kernel are already inside Q; what remains is at most one sum constraint per group.
+// The problem of dual_problem.hpp with the entropy of the logistic loss, on one working set: a small dense matrix that
+// stays in cache. Labels and kernel are already inside Q; what remains is at most one sum constraint per group.
 #pragma once
 #include <functional>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace polymargin {
 
-// A logit beyond which u - a is rounding error of u. A variable there has nothing to move outward, whatever its gradient.
+// A logit beyond which u - a is rounding error of u. A variable there cannot move outward, whatever its gradient.
 constexpr double kFull = 35;
 
 template <class T>
@@ -22,7 +22,7 @@ struct EntropyQp {
   const T* row(Index i) const { return Q + i * m; }
 };
 
-// Steps on one or two variables until no violation exceeds eps. Returns the number of steps; `stop` is polled now and then.
+// Steps on one or two variables until no violation exceeds eps. Returns how many; `stop` is polled now and then.
 template <class T>
 Index entropy_steps(EntropyQp<T>& qp, double eps, Index max_steps, const std::function<bool()>& stop);
 

@@ -16,15 +16,15 @@ namespace {
 constexpr Index kStopEvery = 16;     // steps between two looks at the clock
 constexpr int kRepairs = 3;          // of a factor that has lost its accuracy
 constexpr double kSumError = 1e-12;  // relative to the variables
-constexpr double kAboveRounding = 20,
-                 kCoarsest = 1;      // violations that are told from a residual, and the largest of them
-constexpr double kLeastLift = 0.01;  // of the way that gradients rise along: so little of it is none
-constexpr Index kApart = 64;         // of the factor, that reading a row, value by value, takes as long as
-constexpr double kAnew = 0.1;        // work of a new factor, relative to its size cubed
-constexpr std::size_t kBlock = 16,
-                      kTogether = 32,  // come into the factor at once
-    kShare = 8,                        // variables set free together: at least, and as a share of the free ones
-    kPart = 64;                        // of a new factor, between two looks at its work
+constexpr double kAboveRounding = 20;  // times a residual: violations that are told from it,
+constexpr double kCoarsest = 1;        // and the largest of them
+constexpr double kLeastLift = 0.01;    // of the way that gradients rise along: so little of it is none
+constexpr Index kApart = 64;           // of the factor, that reading a row, value by value, takes as long as
+constexpr double kAnew = 0.1;          // work of a new factor, relative to its size cubed
+constexpr std::size_t kTogether = 32;  // variables that come into the factor at once
+constexpr std::size_t kBlock = 16;     // variables set free together, at least,
+constexpr std::size_t kShare = 8;      // and one for so many that are free
+constexpr std::size_t kPart = 64;      // of a new factor, between two looks at its work
 
 }  // namespace
 
@@ -101,9 +101,10 @@ void Face::hold_sum() {
   for (Index k = 0; k < f; ++k) d_[k] += factor_.ones(k) * lambda_;
 }
 
-// A step along d_, to its end (true) or along the bounds that it meets: a variable stays where it meets one, the others go on
-// as long as the objective falls, and all that stayed leave the factor together. With ties it ends at a base that meets a bound. The gradient of the free
-// variables follows: H d = -g + A lambda - jitter d, where ties count it from their bases.
+// A step along d_, to its end (true) or along the bounds that it meets: a variable stays where it meets one, the others
+// go on as long as the objective falls, and all that stayed leave the factor together. With ties it ends at a base that
+// meets a bound. The gradient of the free variables follows: H d = -g + lambda - jitter d, where ties count it from
+// their bases.
 bool Face::advance() {
   const Index f = factor_.size();
   FaceProgram& q = *qp_;
@@ -153,8 +154,8 @@ std::pair<double, Index> Face::next_bound(double most) const {
   return first;
 }
 
-// From here on d_ leaves out variable k. What it would have added to the sum is shared out along the way on which
-// all gradients rise alike, u = H^-1 A without those that have met their bounds. False where that is no way.
+// From here on d_ leaves out variable k. What it would have added to the sum is shared out along the way on which all
+// gradients rise alike, u = H^-1 1 without those that have met their bounds. False where that is no way.
 bool Face::bend(Index k) {
   const Index f = factor_.size();
   const Steps<double>& pass = steps<double>();

@@ -5,10 +5,10 @@
 //
 //   H_FF d = -g_F + lambda,     1'd = 0            F the free variables; with a sum
 //
-// A variable that meets its bound on the way stays there and leaves F, the others go on as long as that is a gain. Where
-// none is met, the gradient of all variables shows which of those at bounds violate the optimality conditions, and the worst of them
-// come into F. A Cholesky factor of the system is kept up to date as variables come and go, so a step costs |F|^2
-// whatever C and however close to singular H is.
+// A variable that meets its bound on the way stays there and leaves F, the others go on as long as that is a gain.
+// Where none is met, the gradient of all variables shows which of those at bounds violate the optimality conditions,
+// and the worst of them come into F. A Cholesky factor of the system is kept up to date as variables come and go, so a
+// step costs |F|^2 whatever C and however close to singular H is.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -34,8 +34,8 @@ class Face {
     most_free_ = static_cast<Index>(std::min(std::sqrt(bytes / (2 * sizeof(double))), double(kMostFree)));
   }
   Index n_steps() const { return n_steps_; }
-  // What a free variable keeps of its curvature beside those before it in the factor, in the mean. Where it is much, steps on
-  // a few variables at a time are few.
+  // What a free variable keeps of its curvature beside those before it in the factor, in the mean. Where it is much,
+  // steps on a few variables at a time are few.
   double independence() const;
   // Whether it ended because rounding, or an indefinite H, leaves nothing to gain here.
   bool lost() const { return lost_; }

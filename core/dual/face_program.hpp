@@ -2,10 +2,10 @@
 //
 //   min over z   1/2 z'Hz + p'z      low <= z <= high,   some sums of z as they are at the start
 //
-// The linear term p is given by a point and its gradient there, Hz + p. One sum of all variables has a multiplier. Several sums
-// are ties: in each of them one variable that is off its bounds, the base, gives what the others take, so that the rest
-// of them are without a sum. Its slope is zero then, and theirs count from it. Multipliers of several sums beside a singular H
-// would have no digits left.
+// The linear term p is given by a point and its gradient there, Hz + p. One sum of all variables has a multiplier.
+// Several sums are ties: in each of them one variable that is off its bounds, the base, gives what the others take, so
+// that the rest of them are without a sum. Its slope is zero then, and theirs count from it. Multipliers of several
+// sums beside a singular H would have no digits left.
 #pragma once
 #include <algorithm>
 #include <vector>

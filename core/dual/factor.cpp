@@ -96,8 +96,8 @@ void Factor::add_row(Index k, double c, double* y) const {
   for (Index j = 0; j <= k; ++j) y[j] += c * column(j)[k];
 }
 
-// The rows below move up; for each that has left, rotations of neighboring columns make the rest triangular again, from the
-// last one on. Those of the next follow a column behind, so that a column is in cache for all of them.
+// The rows below move up; for each that has left, rotations of neighboring columns make the rest triangular again, from
+// the last one on. Those of the next follow a column behind, so that a column is in cache for all of them.
 void Factor::remove(const std::vector<Index>& list, double* y) {
   const Steps<double>& pass = steps<double>();
   const Index count = static_cast<Index>(list.size()), rows = n_ - count;

@@ -13,8 +13,8 @@ class Factor {
   // With room for `size` variables; more are possible.
   void begin(bool has_sum, double jitter, Index size);
   Index size() const { return n_; }
-  // Variables with these values toward the ones that are there, toward each other and with themselves, a row of them every
-  // ld; the rows are changed. Returns how many came in before the matrix was not positive.
+  // Variables with these values toward the ones that are there, toward each other and with themselves, a row of them
+  // every ld; the rows are changed. Returns how many came in before the matrix was not positive.
   Index append(double* rows, Index count, Index ld);
   // Those at these positions, in increasing order; of y = L^-1 x as well, with theirs of x.
   void remove(const std::vector<Index>& list, double* y);

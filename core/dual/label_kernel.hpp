@@ -1,7 +1,7 @@
 // Products with the kernel part of Q: sum[k] += sum_r M(y_r, y_k) change_r k(x_r, x_k), by segments of equal class.
 //
-// Variables come sorted by class, so M takes one pass with `other` over all columns and one with `same - other` over the columns of
-// each row's own class: the cost does not grow with the number of classes.
+// Variables come sorted by class, so M takes one pass with `other` over all columns and one with `same - other` over
+// the columns of each row's own class: the cost does not grow with the number of classes.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -38,11 +38,12 @@ class LabelKernel {
                 Span<const Index> columns, double* sum) const {
     constexpr Index tile = 2048;
     const bool alone = rows_of.size * columns.size <= kSerial;
-    by_columns(columns.size, tile, alone, team_, [&](Index begin, Index end) {
+    const auto one = [&](Index begin, Index end) {
       std::vector<const T*> shifted(rows.begin(), rows.begin() + rows_of.size);
       for (const T*& row : shifted) row += begin;
       add(shifted.data(), rows_of, change, columns.sub(begin, end), sum + begin);
-    });
+    };
+    team_.parts(columns.size, tile, one, alone);
   }
 
   // From rows that are computed on the way and not kept.

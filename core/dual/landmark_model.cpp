@@ -70,11 +70,10 @@ void LandmarkModel<T>::change(const std::vector<Index>& columns, const std::vect
 template <class T>
 void LandmarkModel<T>::down(const double* x, Index n, double* out) const {
   constexpr Index few = 16;
-  team_.run((m_ + few - 1) / few, [&](Index task) {
-    const Index first = task * few, h = std::min(few, m_ - first);
-    std::fill(out + first, out + first + h, 0.0);
+  team_.parts(m_, few, [&](Index from, Index to) {
+    std::fill(out + from, out + to, 0.0);
     for (Index k = 0; k < n; k += kColumns)
-      steps<T>().add_dots(B_.get() + first * n_ + k, n_, h, std::min(kColumns, n - k), x + k, out + first);
+      steps<T>().add_dots(B_.get() + from * n_ + k, n_, to - from, std::min(kColumns, n - k), x + k, out + from);
   });
 }
 
@@ -82,8 +81,7 @@ template <class T>
 void LandmarkModel<T>::up(const double* c, Index n, double* out) const {
   std::vector<const T*> rows(m_);
   for (Index l = 0; l < m_; ++l) rows[l] = B_.get() + l * n_;
-  team_.run((n + kColumns - 1) / kColumns, [&](Index task) {
-    const Index from = task * kColumns, to = std::min(n, from + kColumns);
+  team_.parts(n, kColumns, [&](Index from, Index to) {
     std::fill(out + from, out + to, 0.0);
     steps<T>().add_rows(rows.data(), c, m_, from, to, out);
   });

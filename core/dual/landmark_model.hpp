@@ -1,5 +1,5 @@
-// Q's kernel part from some of its columns, B' P^-1 B with B = Q[L, :] and P = Q[L, L] for landmarks L: what Newton's method
-// begins with, and its preconditioner. With weights w on a set S,
+// Q's kernel part from some of its columns, B' P^-1 B with B = Q[L, :] and P = Q[L, L] for landmarks L: what Newton's
+// method begins with, and its preconditioner. With weights w on a set S,
 //
 //   (diag(1/w) + B' P^-1 B)^-1 = W - W B' H^-1 B W      H = P + B W B'      on S
 //

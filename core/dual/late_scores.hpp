@@ -1,5 +1,5 @@
-// Scores that follow late: in the engine (working_sets.hpp) only the scores of active rows follow every step. Those of all rows
-// belong to an earlier point, `reference`, until what has changed since is added to them.
+// Scores that follow late: in the engine (working_sets.hpp) only the scores of active rows follow every step. Those of
+// all rows belong to an earlier point, `reference`, until what has changed since is added to them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -30,13 +30,13 @@ struct Moves {
   }
 };
 
-// Changed rows whose kernel rows should be kept (with their positions in the cache), and those that come for the first time.
+// Changed rows whose kernel rows should be kept (with their positions in the cache), and those that are new.
 struct Split {
   std::vector<Index> at, row, first;
 };
 
-// Where a value is cheap, a kernel row is kept only from its second use on: many rows go to their bounds and stay there.
-// Where there is no room for all that should be kept, none of them is kept.
+// Where a value is cheap, a kernel row is kept only from its second use on: many rows go to their bounds and stay
+// there. Where there is no room for all that should be kept, none of them is kept.
 template <class T>
 Split by_use(const std::vector<Index>& at, const std::vector<Index>& row, const RowCache<T>& rows, bool cheap,
              std::vector<char>& used) {
@@ -106,7 +106,7 @@ class LateScores {
     return rows;
   }
 
-  // The first scores: of the given rows alone, at the point. Once they are copied, `forget`: no other row has seen the point.
+  // The first scores: of the given rows alone, at the point. Once copied, `forget`: no other row has seen the point.
   void begin_with(const std::vector<Index>& which, const Watch& watch) {
     const std::vector<Index> used = changed();
     n_owed = static_cast<Index>(used.size());
@@ -142,8 +142,8 @@ class LateScores {
   static constexpr double kCheap = 100;    // a value of fewer multiply-adds is computed faster than memory is allocated
   static constexpr Index kLeft = 4000000;  // scores that are left for the next solve
 
-  // Where there is room, the kernel rows of what changed are kept over all columns: they are needed again at the end of the
-  // next stage.
+  // Where there is room, the kernel rows of what changed are kept over all columns: they are needed again at the end of
+  // the next stage.
   void add(const std::vector<Index>& changed, const std::vector<Index>& which, const Watch& watch) {
     if (changed.empty() || which.empty()) return;
     const Split split = by_use(changed, changed, rows_.all(), cheap_, seen_);

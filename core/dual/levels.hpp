@@ -1,7 +1,8 @@
-// A large problem begins where a smaller one of its kind ends: every third row, with its losses counted thrice, has nearly
-// the right scores. A row of the smaller problem keeps its variables as far as its own bounds allow; every other
-// row answers the scores it is given: at its bound where it lacks the margin, at zero where it has it. Where classes overlap,
-// almost all support vectors are at their bounds and known before the first step; the engine corrects the few near the margin.
+// A large problem begins where a smaller one of its kind ends: every third row, with its losses counted thrice, has
+// nearly the right scores. A row of the smaller problem keeps its variables as far as its own bounds allow; every other
+// row answers the scores it is given: at its bound where it lacks the margin, at zero where it has it. Where classes
+// overlap, almost all support vectors are at their bounds and known before the first step; the engine corrects the few
+// near the margin.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -19,8 +20,7 @@ constexpr Index kHurried = 512;     // ... and where there is little time, so th
 constexpr double kAmple = 2e-7;     // seconds per multiply-add of all kernel values, some hundred times what these take
 constexpr Index kThinning = 3;      // rows that one of the smaller problem stands for
 constexpr Index kMoment = 1 << 22;  // up to so many variables, a stop before the first step says what zero proves
-constexpr double kBold =
-    0.5;  // share of the support vectors at their bounds above which the other rows are set to theirs
+constexpr double kBold = 0.5;       // share of support vectors at bounds above which the other rows are set to theirs
 constexpr double kBand = 60;        // times the root of n: rows so near the margin that their bound is open
 constexpr double kWorse = 1.5;      // times its objective: then the coarse machine is the better one
 constexpr double kCoarseTol = 0.3;  // of the smaller problem
@@ -60,8 +60,8 @@ struct Start {
   std::vector<Index> active;
 };
 
-// From the solution `coarse` of the thinned problem. Its scores at the other rows are one product with their kernel rows; if
-// there is no time for it, they stay at zero.
+// From the solution `coarse` of the thinned problem. Its scores at the other rows are one product with their kernel
+// rows; if there is no time for it, they stay at zero.
 template <class Policy>
 Start start_from(WorkingSets<Policy>& engine, const Policy& policy, const Thinned& thin, const Solution& coarse,
                  Index n) {
@@ -142,8 +142,8 @@ inline Solution scattered(const Thinned& thin, Solution out, Index n, std::vecto
   return out;
 }
 
-// Solves the problem, from the solution of a thinned one if it is large and there is no better start. `ThinProblem` owns the
-// record of the thinned problem.
+// Solves the problem, from the solution of a thinned one if it is large and there is no better start. `ThinProblem`
+// owns the record of the thinned problem.
 template <class ThinProblem, class Policy, class Problem, class T>
 Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>& K,
                    std::unique_ptr<RowCache<T>>& cache, std::vector<double> alpha, const Settings& settings,
@@ -171,8 +171,8 @@ Solution by_levels(const Problem& problem, Policy& policy, const KernelBlocks<T>
   WorkingSets<Policy> engine = whole();
   Start start = start_from(engine, policy, thin, found, n);
   Solution out = engine.run(std::move(start.alpha), std::move(start.active), found.n_iter);
-  // A point that was left on the way may be worse than zero, where all began, and than the coarse machine, whose objective
-  // is an estimate of that of all rows.
+  // A point that was left on the way may be worse than zero, where all began, and than the coarse machine, whose
+  // objective is an estimate of that of all rows.
   const bool done = out.status == Status::solved || out.status == Status::stalled;
   if (out.exact && (done || (out.dual >= 0 && out.primal <= kWorse * found.primal))) return out;
   found.status = out.status, found.n_iter = out.n_iter;

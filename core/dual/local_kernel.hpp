@@ -1,5 +1,6 @@
-// Kernel values between the rows of a working set (working_sets.hpp): from kernel rows that are kept, by symmetry from their
-// columns, the rest computed. A row for which as many values have been computed as a whole kernel row has gets one that is kept.
+// Kernel values between the rows of a working set (working_sets.hpp): from kernel rows that are kept, by symmetry from
+// their columns, the rest computed. A row for which as many values have been computed as a whole kernel row has gets
+// one that is kept.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -31,18 +32,17 @@ class LocalKernel {
       if (!rows_.active().kept(at[r])) missing.push_back(r), data.push_back(data_[active[at[r]]]);
     compute(missing, data, q, Q, ld);
     for (Index r : missing) spent_[active[at[r]]] += static_cast<Index>(missing.size());
-    auto fill = [&, Q = Q, ld = ld](Index r) {
-      std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
-      const T* row = rows_.active().kept(at[r]);
-      if (!row) return;
-      for (Index c = 0; c < q; ++c) Q[r * ld + c] = row[at[c]];
-      for (Index b : missing) Q[b * ld + r] = row[at[b]];
-    };
     constexpr Index few = 64;
-    const auto some = [&](Index task) {
-      for (Index r = task * few; r < std::min(q, (task + 1) * few); ++r) fill(r);
+    const auto fill = [&, Q = Q, ld = ld](Index from, Index to) {
+      for (Index r = from; r < to; ++r) {
+        std::fill(Q + r * ld + q, Q + (r + 1) * ld, T(0));
+        const T* row = rows_.active().kept(at[r]);
+        if (!row) continue;
+        for (Index c = 0; c < q; ++c) Q[r * ld + c] = row[at[c]];
+        for (Index b : missing) Q[b * ld + r] = row[at[b]];
+      }
     };
-    team_.run((q + few - 1) / few, some, q < 4 * few);
+    team_.parts(q, few, fill, q < 4 * few);
     loaded_ = at;
   }
 
@@ -54,8 +54,8 @@ class LocalKernel {
     if (2 * static_cast<Index>(due.size()) <= rows_.active().capacity()) rows_.active().fetch(span(due), fetched_);
   }
 
-  // Values between the rows that are not kept, which are `data` and at the places `missing` of Q: side by side at first, then
-  // each at its place, which is never before the one it had.
+  // Values between the rows that are not kept, which are `data` and at the places `missing` of Q: side by side at
+  // first, then each at its place, which is never before the one it had.
   void compute(const std::vector<Index>& missing, const std::vector<Index>& data, Index q, T* Q, Index ld) {
     const Index h = static_cast<Index>(missing.size());
     if (h == q) {

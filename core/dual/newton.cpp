@@ -86,10 +86,8 @@ class Newton : NewtonPoint {
   }
   void set_landmark_values(Index from) {
     constexpr Index wide = 512;
-    const Index n = size();
-    team_.run((n - from + wide - 1) / wide, [&](Index task) {
-      const Index begin = from + task * wide, end = std::min(n, begin + wide);
-      values(span(landmarks_), span(at_).sub(begin, end), model_->row(0) + begin, n_);
+    team_.parts(size() - from, wide, [&](Index begin, Index end) {
+      values(span(landmarks_), span(at_).sub(from + begin, from + end), model_->row(0) + from + begin, n_);
     });
   }
 
@@ -312,8 +310,8 @@ class Newton : NewtonPoint {
     for (std::size_t k = 0; k < rest_.size(); ++k) {
       const Index i = rest_[k];
       const double s = p_.linear[i] - rest_scores_[k] + level_;
-      const bool positive = p_.upper[i] > 0, negative = p_.lower.size && p_.lower[i] < 0;
-      if ((positive && s > -band) || (negative && s < band)) next.push_back(i), scores.push_back(rest_scores_[k]);
+      if ((p_.upper[i] > 0 && s > -band) || (p_.low(i) < 0 && s < band))
+        next.push_back(i), scores.push_back(rest_scores_[k]);
     }
     if (scores.empty() || !fits(static_cast<Index>(next.size()))) return false;
     list(std::move(next));
@@ -328,7 +326,7 @@ class Newton : NewtonPoint {
     return true;
   }
 
-  // A feasible point: the variables have their signs and add up to zero. The engine adds to the scores what that changes.
+  // A feasible point: variables have their signs and add up to zero. The engine adds to the scores what that changes.
   void hand_over(std::unique_ptr<RowCache<T>>& cache, NewtonStart& out) {
     std::vector<double> point(n_, 0.0), scores(n_, 0.0);
     for (std::size_t k = 0; k < rest_.size(); ++k) scores[rest_[k]] = rest_scores_[k];
@@ -376,7 +374,7 @@ bool suits_newton(const DualProblem& p, bool serial, double cost, const std::vec
   const double opening = kPairSeconds * double(p.rows.size) * double(p.rows.size) * (1 + cost / 50);
   if (opening > kOpening * settings.time_limit) return false;
   for (Index i = 0; i < p.rows.size; ++i) {
-    const double low = p.lower.size ? p.lower[i] : 0;
+    const double low = p.low(i);
     const bool one_side =
         (low == 0 && (p.upper[i] == 0 || std::isinf(p.upper[i]))) || (std::isinf(low) && p.upper[i] == 0);
     if (!one_side || !(p.ridge[i] > 0) || alpha[i] != 0) return false;
@@ -390,11 +388,9 @@ NewtonStart newton_start(const DualProblem& problem, const KernelBlocks<T>& K, s
   return Newton<T>(problem, K, settings, team).run(cache);
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                                 \
-  template NewtonStart newton_start<T>(const DualProblem&, const KernelBlocks<T>&, std::unique_ptr<RowCache<T>>&, \
-                                       const Settings&, Team&);
-POLYMARGIN_INSTANTIATE(float)
-POLYMARGIN_INSTANTIATE(double)
-#undef POLYMARGIN_INSTANTIATE
+template NewtonStart newton_start(const DualProblem&, const KernelBlocks<float>&, std::unique_ptr<RowCache<float>>&,
+                                  const Settings&, Team&);
+template NewtonStart newton_start(const DualProblem&, const KernelBlocks<double>&, std::unique_ptr<RowCache<double>>&,
+                                  const Settings&, Team&);
 
 }  // namespace polymargin

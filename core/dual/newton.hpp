@@ -1,13 +1,15 @@
 // Many rows that are support vectors, without upper bounds: Newton's method on all of them at once.
 //
-// With a ridge r > 0 and no upper bound (the squared hinge), the optimum is a = s / r, where s is what a row lacks to its margin,
+// With a ridge r > 0 and no upper bound (the squared hinge), the optimum is a = s / r, where s is what a row lacks to
+// its margin,
 //
 //   s_i = g_i - f_i + level  where that has the sign of the variable, else 0         f = (Q - R) a
 //
-// so that on the rows S that lack something it is one linear system. Each step solves it by conjugate gradients on kernel
-// values that are held as far as memory goes, preconditioned by landmarks (landmark_model.hpp), and goes to the minimum of the
-// primal along the line to the solution; then S is looked at again. Working sets take a round for every few hundred variables
-// instead. What is found is a start for the engine, with its scores: the engine finishes and certifies it.
+// so that on the rows S that lack something it is one linear system. Each step solves it by conjugate gradients on
+// kernel values that are held as far as memory goes, preconditioned by landmarks (landmark_model.hpp), and goes to the
+// minimum of the primal along the line to the solution; then S is looked at again. Working sets take a round for every
+// few hundred variables instead. What is found is a start for the engine, with its scores: the engine finishes and
+// certifies it.
 #pragma once
 #include <memory>
 #include <vector>

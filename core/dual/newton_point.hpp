@@ -1,4 +1,4 @@
-// A point of Newton's method (newton.hpp): the rows at hand, their variables, scores and level, and the primal along a line.
+// A point of Newton's method (newton.hpp): rows at hand, their variables, scores and level, the primal along a line.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -29,8 +29,7 @@ class NewtonPoint {
     sign_.resize(n), w_.resize(n), g_.resize(n), f_.resize(n, 0.0), a_.resize(n, 0.0), in_.resize(n, 0);
     for (Index k = 0; k < n; ++k) {
       const Index i = at_[k];
-      const double low = p_.lower.size ? p_.lower[i] : 0;
-      sign_[k] = p_.upper[i] > 0 ? 1 : low < 0 ? -1 : 0;
+      sign_[k] = p_.upper[i] > 0 ? 1 : p_.low(i) < 0 ? -1 : 0;
       w_[k] = 1 / p_.ridge[i], g_[k] = p_.linear[i];
     }
   }
@@ -58,7 +57,8 @@ class NewtonPoint {
     return worst;
   }
 
-  // To the minimum of the primal over t of (a + t d, level + t c); to t = 1, where rows off S are at zero, if that is about as good.
+  // To the minimum of the primal over t of (a + t d, level + t c); to t = 1, where rows off S are at zero, if that is
+  // about as good.
   double line_search(const std::vector<double>& d, const std::vector<double>& Kd, double c) {
     auto slope = [&](double t) {
       double sum = 0;
@@ -87,8 +87,7 @@ class NewtonPoint {
   double level_ = 0;
 
  private:
-  static constexpr double kWholeStep =
-      0.25;  // of the slope: what may be left of it after a step to the solution itself
+  static constexpr double kWholeStep = 0.25;  // of the slope, that may be left after a step to the solution itself
 };
 
 }  // namespace polymargin

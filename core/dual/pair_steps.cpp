@@ -14,8 +14,9 @@ constexpr double kFaceShare = 16;  // of the work of the steps before it: what a
 
 double clip(double x, double low, double high) { return std::min(std::max(x, low), high); }
 
-// min  g1 x + g2 z + 1/2 (q11 x^2 + 2 q12 x z + q22 z^2)  over a rectangle: the interior point if it lies inside, else the
-// best edge. Two equal rows make the determinant vanish; an edge through the one-variable optimum then serves as well.
+// min  g1 x + g2 z + 1/2 (q11 x^2 + 2 q12 x z + q22 z^2)  over a rectangle: the interior point if it lies inside, else
+// the best edge. Two equal rows make the determinant vanish; an edge through the one-variable optimum then serves as
+// well.
 struct Pair {
   double g1, g2, q11, q22, q12, low1, high1, low2, high2;
   double x = 0, z = 0, best = 0;
@@ -116,7 +117,7 @@ void PairSteps<T>::change(Index i, Index j, double si, double sj) {
   }
 }
 
-// Values that are made when they are first read are made with those of the worst violators: most of these are read soon.
+// Values that are made when they are first read are made with those of the worst violators: most are read soon.
 template <class T>
 void PairSteps<T>::need(Index i) {
   if (!qp.make || qp.made[i]) return;

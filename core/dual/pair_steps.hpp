@@ -23,8 +23,8 @@ class PairSteps {
 
   void begin();
   // Steps until no violation exceeds `goal`, a limit is reached or nothing is gained any more: true, or until `more`
-  // says no: false. It is solved if no violation exceeds tol >= goal; from there to the goal it takes no more steps than
-  // before, and some.
+  // says no: false. It is solved if no violation exceeds tol >= goal; from there to the goal it takes no more steps
+  // than before, and some.
   template <class More>
   bool run(double tol, double goal, Index max_iter, const More& more) {
     for (;;) {
@@ -44,8 +44,8 @@ class PairSteps {
       if (!step()) return end(Status::stalled);
     }
   }
-  // The same on the working set of a larger problem, whose gradient the caller will follow: no more is computed than the
-  // steps need. Returns how many there were.
+  // The same on the working set of a larger problem, whose gradient the caller will follow: no more is computed than
+  // the steps need. Returns how many there were.
   template <class More>
   Index run_working_set(double goal, Index max_iter, const More& more) {
     while (violation() > goal && n_iter_ < max_iter) {

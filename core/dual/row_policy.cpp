@@ -58,8 +58,8 @@ Level RowPolicy<T>::level(Index g, const double* F, const double* A) const {
   return level;
 }
 
-// Without sums the gradient itself is the violation. With them it is how far the smallest gradient of a group that may grow
-// is below the largest that may fall, and a row's share in it is its distance from the level between the two.
+// Without sums the gradient itself is the violation. With them it is how far the smallest gradient of a group that may
+// grow is below the largest that may fall, and a row's share in it is its distance from the level between the two.
 template <class T>
 double RowPolicy<T>::measure(const double* F, const double* A, double* excess) {
   const std::vector<Index>& active = *active_;
@@ -157,7 +157,7 @@ void RowPolicy<T>::load(const std::vector<Index>& at, const double* F, const dou
   qp.blocks = {{square_.data(), q}};
   for (Index r = 0; r < q; ++r) {
     const Index i = set_[r];
-    qp.low[r] = lower(i), qp.high[r] = p_.upper[i];
+    qp.low[r] = p_.low(i), qp.high[r] = p_.upper[i];
     qp.ridge[r] = p_.ridge[i], qp.diagonal[r] = diagonal_[i] - p_.ridge[i];
     qp.z[r] = A[at[r]], qp.gradient[r] = gradient(i, F[at[r]], A[at[r]]);
   }
@@ -179,9 +179,9 @@ Index RowPolicy<T>::solve(double target, Index budget, const std::function<bool(
 // Whether the variable was at a bound off zero.
 template <class T>
 bool RowPolicy<T>::reduce(Index i, double scale, double* a) const {
-  const double bound = *a > 0 ? p_.upper[i] : lower(i);
+  const double bound = *a > 0 ? p_.upper[i] : p_.low(i);
   const bool is_bound = *a == scale * bound;
-  *a = p_.ridge[i] > 0 ? *a / scale : std::clamp(*a, lower(i), p_.upper[i]);
+  *a = p_.ridge[i] > 0 ? *a / scale : std::clamp(*a, p_.low(i), p_.upper[i]);
   return is_bound;
 }
 
@@ -193,19 +193,19 @@ void RowPolicy<T>::choose_bias(const std::vector<double>& scores, std::vector<do
   std::vector<double> y(n), upper(n), g(n);
   for (std::size_t i = 0; i < n; ++i) {
     y[i] = p_.upper[i] > 0 ? 1 : -1;
-    upper[i] = p_.upper[i] > 0 ? p_.upper[i] : -p_.lower[i];
+    upper[i] = p_.upper[i] > 0 ? p_.upper[i] : -p_.low(i);
     g[i] = scores[i] - p_.linear[i];
   }
   multiplier[0] = -box_bias(y, upper, g);
 }
 
-// What the scores call for, and how far they are from calling for something else. Rows without a say, far from all support
-// vectors, are at the margin up to rounding: they stay at zero.
+// What the scores call for, and how far they are from calling for something else. Rows without a say, far from all
+// support vectors, are at the margin up to rounding: they stay at zero.
 template <class T>
 double RowPolicy<T>::respond(Index i, const std::vector<double>& multiplier, const double* f, double* a) const {
   const double missing = p_.linear[i] - *f + (multiplier.empty() ? 0 : multiplier[0]);
-  *a = missing > settings_.tol ? p_.upper[i] : missing < -settings_.tol ? lower(i) : 0;
-  if (p_.ridge[i] > 0) *a = std::clamp(missing / p_.ridge[i], lower(i), p_.upper[i]);
+  *a = missing > settings_.tol ? p_.upper[i] : missing < -settings_.tol ? p_.low(i) : 0;
+  if (p_.ridge[i] > 0) *a = std::clamp(missing / p_.ridge[i], p_.low(i), p_.upper[i]);
   return std::abs(missing);
 }
 
@@ -216,7 +216,7 @@ void RowPolicy<T>::balance(const std::vector<Index>& near, std::vector<double>& 
   double excess = std::accumulate(alpha.begin(), alpha.end(), 0.0);
   auto give = [&](Index i) {
     const double to =
-        std::clamp(alpha[i] - excess, excess > 0 ? lower(i) : alpha[i], excess > 0 ? alpha[i] : p_.upper[i]);
+        std::clamp(alpha[i] - excess, excess > 0 ? p_.low(i) : alpha[i], excess > 0 ? alpha[i] : p_.upper[i]);
     excess += to - alpha[i], alpha[i] = to;
   };
   for (Index i : near) give(i);

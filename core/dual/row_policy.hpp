@@ -65,9 +65,8 @@ class RowPolicy {
   void finish(Solution& out);
 
  private:
-  double lower(Index i) const { return p_.lower.size ? p_.lower[i] : 0; }
   bool can_grow(Index i, double a) const { return p_.entropy ? t_[i] < kFull : a < p_.upper[i]; }
-  bool can_fall(Index i, double a) const { return p_.entropy ? t_[i] > -kFull : a > lower(i); }
+  bool can_fall(Index i, double a) const { return p_.entropy ? t_[i] > -kFull : a > p_.low(i); }
   double gradient(Index i, double f, double a) const {
     return f - p_.linear[i] + p_.ridge[i] * a + (p_.entropy ? t_[i] : 0);
   }

@@ -1,7 +1,8 @@
 // (K + rho I)^-1 of a symmetric matrix K >= 0, value by value, for products with many vectors one after the other.
 //
-// A Cholesky factor, its inverse and the product of that with itself are all products of rows with rows, so the tiles of a
-// linear kernel (kernels/kernel_rows.hpp) compute them block by block: n^3 multiply-adds at the speed of kernel values.
+// A Cholesky factor, its inverse and the product of that with itself are all products of rows with rows, so the tiles
+// of a linear kernel (kernels/kernel_rows.hpp) compute them block by block: n^3 multiply-adds at the speed of kernel
+// values.
 #pragma once
 #include <functional>
 #include <vector>
@@ -26,7 +27,8 @@ class ShiftedInverse {
   Index stride() const;  // n, padded to whole vectors
   static double bytes(double n) { return 2 * n * n * sizeof(T); }
 
-  // Row i of K begins at K + i * ld. False where K + rho I is not positive in T, or stop() said so: asked block by block.
+  // Row i of K begins at K + i * ld. False where K + rho I is not positive in T, or stop() said so: asked block by
+  // block.
   bool set(const T* K, Index ld, Index n, double rho, Team& team, const std::function<bool()>& stop);
   // out[v * stride() + i] = sum_j W[i, j] x[v * n + j]
   void product(const T* x, Index count, T* out, Team& team) const;

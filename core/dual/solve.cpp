@@ -71,11 +71,9 @@ Solution solve(const DualProblem& problem, const KernelBlocks<T>& K, std::unique
   return out;
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                    \
-  template Solution solve(const DualProblem&, const KernelBlocks<T>&, std::unique_ptr<RowCache<T>>&, \
-                          std::vector<double>, const Settings&, Team&);
-POLYMARGIN_INSTANTIATE(float)
-POLYMARGIN_INSTANTIATE(double)
-#undef POLYMARGIN_INSTANTIATE
+template Solution solve(const DualProblem&, const KernelBlocks<float>&, std::unique_ptr<RowCache<float>>&,
+                        std::vector<double>, const Settings&, Team&);
+template Solution solve(const DualProblem&, const KernelBlocks<double>&, std::unique_ptr<RowCache<double>>&,
+                        std::vector<double>, const Settings&, Team&);
 
 }  // namespace polymargin

@@ -8,8 +8,8 @@
 
 namespace polymargin {
 
-// `alpha` is the feasible starting point. Kernel rows are of type T, all sums are float64. `cache` may hold kernel rows of an
-// earlier solve with the same K and is left for the next one.
+// `alpha` is the feasible starting point. Kernel rows are of type T, all sums are float64. `cache` may hold kernel rows
+// of an earlier solve with the same K and is left for the next one.
 template <class T>
 Solution solve(const DualProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,
                std::vector<double> alpha, const Settings& settings, Team& team);

@@ -1,11 +1,11 @@
 // THE ENGINE: a dual with a kernel matrix, solved by block decomposition.
 //
-// Each round takes the rows that violate the optimality conditions most together with rows of the last round, solves the
-// small problem on them, and adds the change to the scores of all active rows. Rows that rest at their bounds leave the
-// active set; before the end their scores are computed exactly and they are looked at again. What a row's variables are,
-// and how a small set of rows is solved, is said by a policy: one variable per row (row_policy.hpp, binary machines with a
-// bias among them) or one per row and class (margin_policy.hpp). For a policy P with `width` variables per row and as many
-// scores, each array class by class:
+// Each round takes the rows that violate the optimality conditions most together with rows of the last round, solves
+// the small problem on them, and adds the change to the scores of all active rows. Rows that rest at their bounds leave
+// the active set; before the end their scores are computed exactly and they are looked at again. What a row's variables
+// are, and how a small set of rows is solved, is said by a policy: one variable per row (row_policy.hpp, binary
+// machines with a bias among them) or one per row and class (margin_policy.hpp). For a policy P with `width` variables
+// per row and as many scores, each array class by class:
 //
 //   P.set_up(active, A)                   the active rows are these, with the values A
 //   P.measure(F, A, excess)               by how much each violates the conditions (below zero: is held at its bounds);
@@ -99,8 +99,8 @@ class WorkingSets {
   static constexpr double kFirstTol = 0.3;   // of the first active set, where it was given: others will upset it
   static constexpr int kStages = 30;         // then everything stays active
   static constexpr double kSharpest = 2e-4;  // of the tolerance
-  // A working set is solved to this share of the violation; where that takes few steps, its kernel values and what follows
-  // cost more than steps do, so the next one goes further.
+  // A working set is solved to this share of the violation; where that takes few steps, its kernel values and what
+  // follows cost more than steps do, so the next one goes further.
   static constexpr double kShare = 0.25, kLeastShare = 0.1;
   static constexpr int kWeighed = 10;  // times that recomputed scores may call for more steps
 
@@ -198,8 +198,8 @@ class WorkingSets {
 
   // --- one round ---
 
-  // The working set: half of it the largest keys, the other half from the last set, newest first. Steps on some rows upset
-  // others that are like them; in one set they settle together, else they take turns round by round.
+  // The working set: half of it the largest keys, the other half from the last set, newest first. Steps on some rows
+  // upset others that are like them; in one set they settle together, else they take turns round by round.
   void choose() {
     const Index quick = std::max<Index>(
         RowStore<T>::kLeastRows, static_cast<Index>(LateScores<Policy>::kPatience / (double(active_.m) * K_.cost())));
@@ -249,7 +249,7 @@ class WorkingSets {
   }
   bool stop(double violation) { return watch_.late() || watch_.asked(out_.n_iter, violation, objective_); }
 
-  // The variables of the rows at the positions `at` become those of the policy's solution. Returns how many rows change.
+  // The variables of the rows at the positions `at` become those of the policy's solution. Returns how many do.
   Index move(const std::vector<Index>& at) {
     weighed_ = measured_ = false;
     std::vector<Index> moved;
@@ -386,7 +386,7 @@ class WorkingSets {
   double sharper_ = 1;    // multiplies the tolerance
   double stage_tol_ = 0;  // violation at which an active set is solved well enough
   std::vector<const T*> fetched_;
-  double share_ = kShare;  // of the violation, to which the next one is solved
+  double share_ = kShare;                 // of the violation, to which the next one is solved
   Index wanted_ = kBlock, n_rounds_ = 0;  // rows of the next working set, at most; rounds on this active set
 };
 

@@ -19,8 +19,8 @@ std::vector<double> mean_row(const Data& X) {
   return sum;
 }
 
-// Where more than half of some rows of X have the same value of a feature, that value comes into `mean`. How many of all values
-// that were looked at are equal to it? (Boyer and Moore's vote finds the only value that can have a majority.)
+// Where more than half of some rows of X have the same value of a feature, that value comes into `mean`. How many of
+// all values that were looked at are equal to it? (Boyer and Moore's vote finds the only candidate.)
 double set_usual(const Data& X, std::vector<double>& mean) {
   const Index used = std::min(X.n, kUsualRows);
   std::vector<double> usual(X.d);
@@ -48,7 +48,8 @@ double set_usual(const Data& X, std::vector<double>& mean) {
 
 }  // namespace
 
-// A usual value costs few digits: with a share p > 1/2 of the rows, the mean square of what is left is at most 1/p of the variance.
+// A usual value costs few digits: with a share p > 1/2 of the rows, the mean square of the rest is at most 1/p of the
+// variance.
 template <class T>
 void KernelBlocks<T>::set_mean() {
   wide_mean_ = mean_row(A_);

@@ -8,7 +8,8 @@
 namespace polymargin {
 namespace {
 
-// Norms, in the scale of the exponent, beyond which their rounding shows in an RBF value; exponents beyond which it does not.
+// Norms, in the exponent's scale, beyond which their rounding shows in an RBF value; exponents beyond which it does
+// not.
 constexpr double kFar = 256, kVanished = 45;
 
 }  // namespace

@@ -10,13 +10,13 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kWhole = 1024;            // features that a panel may have; longer rows are summed panel after panel,
-constexpr Index kFeatures = 512;          // of this many features each
-constexpr Index kPanelBytes = 1 << 20;    // all panels of a tile; from beyond L2 they come as fast as several rows use them
-constexpr Index kColumns = 256;           // columns of a tile at most
-constexpr Index kRows = 256;              // rows of a tile that waits in memory: long rows, and the Gram's mirror
-constexpr Index kTaskRows = 512;          // rows a thread computes per packing of the columns
-constexpr double kSerial = 500000;        // multiplications below which threads cost more than they gain
+constexpr Index kWhole = 1024;          // features that a panel may have; longer rows are summed panel after panel,
+constexpr Index kFeatures = 512;        // of this many features each
+constexpr Index kPanelBytes = 1 << 20;  // all panels of a tile; even from beyond L2 they come as fast as rows use them
+constexpr Index kColumns = 256;         // columns of a tile at most
+constexpr Index kRows = 256;            // rows of a tile that waits in memory: long rows, and the Gram's mirror
+constexpr Index kTaskRows = 512;        // rows a thread computes per packing of the columns
+constexpr double kSerial = 500000;      // multiplications below which threads cost more than they gain
 // The work of a term that is listed, against one of a dense tile: 2.4 to 3.3 with AVX2 (Zen 3), less with AVX-512.
 constexpr double kListed = 2.5;
 // Up to this many features, differences are squared directly: exact at any distance from the origin.
@@ -98,8 +98,8 @@ void KernelBlocks<T>::squared_norms(Span<const Index> rows, T* out) const {
     return;
   }
   const int lanes = ops_.lanes;
-  T* panel = s.panels.get(std::min(A_.d, kFeatures) * lanes);
-  T* sums = s.col_norms.get(lanes);
+  T* panel = s.panels.at_least(std::min(A_.d, kFeatures) * lanes);
+  T* sums = s.col_norms.at_least(lanes);
   s.starts.resize(lanes);
   for (Index r = 0; r < rows.size; r += lanes) {
     const Index m = std::min<Index>(lanes, rows.size - r);
@@ -139,8 +139,8 @@ template <class T>
 void KernelBlocks<T>::pack(Index from, Index to, Scratch& s) const {
   const int lanes = ops_.lanes;
   const Index panels = (s.cols.size + lanes - 1) / lanes, size = (to - from) * lanes;
-  T* panel = s.panels.get(panels * size);
-  T* norms = s.col_norms.get(panels * lanes);
+  T* panel = s.panels.at_least(panels * size);
+  T* norms = s.col_norms.at_least(panels * lanes);
   s.starts.resize(lanes);
   for (Index p = 0; p < panels; ++p) {
     for (Index l = 0; l < lanes; ++l) s.starts[l] = B_.at(s.cols[std::min(p * lanes + l, s.cols.size - 1)], from);
@@ -162,16 +162,16 @@ void KernelBlocks<T>::convert(Index i, Index from, Index to, T* out) const {
   ops_.convert(A_.wide, A_.at(i, from), to - from, mean_of(A_, from), scale_of(from), out);
 }
 
-// The dots of some rows with the features from..to of the columns that are packed. By lists of the values that are not 0, where
-// these are few; all rows or none, so that a list meets its part of the panels while that is in cache.
+// The dots of some rows with the features from..to of the columns that are packed. By lists of the values that are not
+// 0, where these are few; all rows or none, so that a list meets its part of the panels while that is in cache.
 template <class T>
 void KernelBlocks<T>::dots(Span<const Index> rows, Index from, Index to, Scratch& s, T* tile, Index ldt) const {
   const Index d = to - from, lda = (d + 63) / 16 * 16, step = ops_.rows;
   const int panels = static_cast<int>((s.cols.size + ops_.lanes - 1) / ops_.lanes);
-  T* a = s.rows.get(step * lda);
+  T* a = s.rows.at_least(step * lda);
   if (few_) {
-    std::int32_t* feature = s.feature.get(rows.size * lda);
-    T* value = s.value.get(rows.size * lda);
+    std::int32_t* feature = s.feature.at_least(rows.size * lda);
+    T* value = s.value.at_least(rows.size * lda);
     s.lists.resize(rows.size);
     Index total = 0;
     for (Index r = 0; r < rows.size; ++r) {
@@ -194,8 +194,8 @@ void KernelBlocks<T>::dense_rows(Span<const Index> rows, Scratch& s, T* out, Ind
   const Index d = A_.d, lanes = ops_.lanes, ldt = (s.cols.size + lanes - 1) / lanes * lanes;
   const bool whole = d <= kWhole;
   const Index height = !whole ? kRows : few_ ? kFewRows : ops_.rows;
-  T* tile = s.tile.get(height * ldt);
-  T* row_norms = s.row_norms.get(height);
+  T* tile = s.tile.at_least(height * ldt);
+  T* row_norms = s.row_norms.at_least(height);
   double far = 0;
   for (Index r0 = 0; r0 < rows.size; r0 += height) {
     const Index m = std::min(height, rows.size - r0);
@@ -303,16 +303,14 @@ void KernelBlocks<T>::block(Span<const Index> rows, const Columns& cols, T* out,
   const Span<const Index> all = span(cols.list);
   if (cols.panels.empty()) return block(rows, all, out, ld, team);
   evaluations_.fetch_add(static_cast<std::uint64_t>(rows.size * all.size), std::memory_order_relaxed);
-  const Index step = width(), n_tasks = (all.size + step - 1) / step;
-  auto one = [&](Index task) {
-    const Index c = task * step;
+  const auto one = [&](Index c, Index end) {
     Scratch& s = scratch();
-    s.cols = all.sub(c, std::min(c + step, all.size));
+    s.cols = all.sub(c, end);
     s.packed = cols.panels.data() + c * A_.d;
     s.packed_norms = cols.norms.data() + c;
     dense_rows(rows, s, out + c, ld);
   };
-  team.run(n_tasks, one, little(rows.size, all.size));
+  team.parts(all.size, width(), one, little(rows.size, all.size));
 }
 
 template <class T>
@@ -331,7 +329,7 @@ void KernelBlocks<T>::gram(Span<const Index> rows, T* out, Index ld, Team& team,
     if (top >= to || (stop && stop())) return;
     Scratch& s = scratch();
     set_columns(rows.sub(from, to), s);
-    T* tile = s.mirror.get(kRows * step);
+    T* tile = s.mirror.at_least(kRows * step);
     for (Index i = top; i < bottom;) {
       const Index end = i < from ? std::min({i + kRows, bottom, from}) : bottom;
       if (i >= from) {  // on the diagonal square both halves are computed

@@ -38,7 +38,7 @@ class KernelBlocks {
   void gram(Span<const Index> rows, T* out, Index ld, Team& team, const std::function<bool()>& stop = {}) const;
   // out[r] = k(A[rows[r]], A[rows[r]]) + offset, bitwise the value that `block` gives.
   void diagonal(Span<const Index> rows, double* out) const;
-  // sum_k gamma_k (a_k - b_k)^2 of row i of A and row j of B in float64, feature by feature: exact where norms would cancel.
+  // sum_k gamma_k (a_k - b_k)^2 of row i of A and row j of B in float64: exact where norms would cancel.
   double exponent(Index i, Index j) const;
   // Columns that are computed together: blocks with as many, or a multiple, waste nothing.
   Index width() const;
@@ -94,8 +94,9 @@ class KernelBlocks {
   Formula<T> formula_;
   Term term_;
   bool has_norms_;
-  // Of some rows of A, subtracted from all rows where only differences matter (rounding errors shrink), or where most rows
-  // of A have the same value of a feature, that value. For float32 and for float64 rows, equal unless all rows are float64.
+  // Of some rows of A, subtracted from all rows where only differences matter (rounding errors shrink), or where most
+  // rows of A have the same value of a feature, that value. For float32 and for float64 rows, equal unless all rows are
+  // float64.
   std::vector<float> mean_;
   std::vector<double> wide_mean_;
   bool few_ = false;      // many values are 0 then: products with them are left out

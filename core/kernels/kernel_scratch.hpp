@@ -3,26 +3,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "kernels/kernel_rows.hpp"
 
 namespace polymargin {
 
 inline bool euclidean(KernelKind kind) { return kind == KernelKind::rbf || kind == KernelKind::sqeuclidean; }
-
-// Room for n values of T from a 64-byte boundary on; what it held before is lost when it grows.
-template <class T>
-class Buffer {
- public:
-  T* get(Index n) {
-    const std::size_t need = static_cast<std::size_t>(n) + 64 / sizeof(T);
-    if (room_.size() < need) room_ = std::vector<T>(need);
-    const auto address = reinterpret_cast<std::uintptr_t>(room_.data());
-    return room_.data() + (64 - address % 64) % 64 / sizeof(T);
-  }
-
- private:
-  std::vector<T> room_;
-};
 
 // f(feature, value as T) for the stored values of row i of a CSR matrix, in the order of the features.
 template <class T, class S, class J, class F>
@@ -44,8 +30,8 @@ template <class T>
 struct KernelBlocks<T>::Scratch {
   Span<const Index> cols;
   const T *packed = nullptr, *packed_norms = nullptr;  // panels and norms of the columns, in `panels` or in a Columns
-  Buffer<T> panels, col_norms, rows, row_norms, tile, mirror, value;
-  Buffer<std::int32_t> feature;
+  Room<T> panels, col_norms, rows, row_norms, tile, mirror, value;
+  Room<std::int32_t> feature;
   std::vector<Few<T>> lists;
   std::vector<const void*> starts;
   // Sparse: the panel holds the features that occur in its columns; slot 0 is a row of zeros.
@@ -62,7 +48,7 @@ void KernelBlocks<T>::each_value(const Data& X, Index i, Scratch& s, F f) const 
   const T* scale = scale_of(0);
   auto scaled = [&](Index k, T x) { f(k, x * (scale ? scale[k] : uniform_)); };
   if (X.sparse()) return each_stored<T>(X, i, scaled);
-  T* x = s.rows.get(X.d);
+  T* x = s.rows.at_least(X.d);
   ops_.convert(X.wide, X.at(i), X.d, nullptr, nullptr, x);
   for (Index k = 0; k < X.d; ++k) scaled(k, x[k]);
 }

@@ -37,8 +37,8 @@ void KernelBlocks<T>::set_sparse_columns(Scratch& s) const {
   if (mapped)
     for (Index q = 0; q < used; ++q) s.slot_of[s.features[q]] = static_cast<std::int32_t>(q + 1);
 
-  T* panel = s.panels.get((used + 1) * lanes);
-  T* norms = s.col_norms.get(lanes);
+  T* panel = s.panels.at_least((used + 1) * lanes);
+  T* norms = s.col_norms.at_least(lanes);
   std::fill(panel, panel + (used + 1) * lanes, T(0));
   std::fill(norms, norms + lanes, T(0));
   for (Index c = 0; c < s.cols.size; ++c) {
@@ -57,9 +57,9 @@ template <class T>
 void KernelBlocks<T>::sparse_rows(Span<const Index> rows, Scratch& s, T* out, Index ldo) const {
   const Index lanes = ops_.sparse_lanes, used = static_cast<Index>(s.features.size());
   const bool mapped = A_.d <= kMapped;
-  const T* panel = s.panels.get((used + 1) * lanes);
-  T* tile = s.tile.get(lanes);
-  T* col_norms = s.col_norms.get(lanes);
+  const T* panel = s.panels.at_least((used + 1) * lanes);
+  T* tile = s.tile.at_least(lanes);
+  T* col_norms = s.col_norms.at_least(lanes);
   const double far = farthest(col_norms, s.cols.size);
 
   auto slot = [&](Index k) -> std::int32_t {

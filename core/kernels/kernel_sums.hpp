@@ -8,14 +8,9 @@
 
 namespace polymargin {
 
-// task(begin, end) for parts of n columns; by the caller alone where threads are not worth it.
-template <class Task>
-void by_columns(Index n, Index part, bool alone, Team& team, const Task& task) {
-  team.run((n + part - 1) / part, [&](Index k) { task(k * part, std::min((k + 1) * part, n)); }, alone);
-}
-
-// add(values, first, last, begin, end) for kernel rows that are computed on the way and not kept: values[r] points to that of row
-// first + r over the columns begin..end. A block stays in cache until it is summed. `data` has the place of every row and column.
+// add(values, first, last, begin, end) for kernel rows that are computed on the way and not kept: values[r] points to
+// that of row first + r over the columns begin..end. A block stays in cache until it is summed. `data` has the place of
+// every row and column.
 template <class T, class Add>
 void by_blocks(const KernelBlocks<T>& K, Span<const Index> data, Span<const Index> rows, Span<const Index> columns,
                Team& team, const Add& add) {
@@ -24,7 +19,7 @@ void by_blocks(const KernelBlocks<T>& K, Span<const Index> data, Span<const Inde
   std::vector<Index> r(rows.size), c(columns.size);
   for (Index k = 0; k < rows.size; ++k) r[k] = data[rows[k]];
   for (Index k = 0; k < columns.size; ++k) c[k] = data[columns[k]];
-  by_columns(columns.size, wide, K.serial(), team, [&](Index begin, Index end) {
+  const auto one = [&](Index begin, Index end) {
     const Index width = end - begin;
     const Pages<T> block = pages<T>(static_cast<std::size_t>(high * width));  // not cleared: it is overwritten
     std::vector<const T*> values(high);
@@ -34,7 +29,8 @@ void by_blocks(const KernelBlocks<T>& K, Span<const Index> data, Span<const Inde
       K.block({r.data() + first, last - first}, {c.data() + begin, width}, block.get(), width);
       add(values.data(), first, last, begin, end);
     }
-  });
+  };
+  team.parts(columns.size, wide, one, K.serial());
 }
 
 }  // namespace polymargin

@@ -1,7 +1,7 @@
 // Scores of a linear kernel by way of weights, w = sum_r coef_r (x_r - mean), summed in more than double precision.
 //
-// Where rows lie far from the origin, kernel values are much larger than the scores they sum to, and rounding them leaves
-// little of these. Weights are as small as the scores.
+// Where rows lie far from the origin, kernel values are much larger than the scores they sum to, and rounding them
+// leaves little of these. Weights are as small as the scores.
 #pragma once
 #include <limits>
 #include <vector>
@@ -12,7 +12,7 @@ namespace polymargin {
 
 constexpr double kSeen = 1e-5;  // share of the tolerance below which rounding is ignored
 
-// The approximate error of a score from rounded kernel values up to `largest`; `size` is the length of its coefficients.
+// The approximate error of a score of rounded kernel values up to `largest`; `size`: the length of its coefficients.
 template <class T>
 double rounding_error(double largest, double size) {
   return 0.5 * double(std::numeric_limits<T>::epsilon()) * largest * size;
@@ -38,8 +38,8 @@ struct ExactSum {
   long double value() const { return high + low; }
 };
 
-// sum_r coef[r] x_r of one feature. Values count from the first of them: coefficients that cancel are summed exactly before
-// what is large in all rows multiplies their sum.
+// sum_r coef[r] x_r of one feature. Values count from the first of them: coefficients that cancel are summed exactly
+// before what is large in all rows multiplies their sum.
 struct WeightSum {
   double origin = 0;
   bool begun = false;

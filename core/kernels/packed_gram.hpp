@@ -1,5 +1,5 @@
-// A symmetric matrix of kernel values, one half of it, in square tiles: products need every value once. Rows may be added. Tiles
-// that memory has no room for are computed in each product: a value is then two or three times as dear as one that is read.
+// A symmetric matrix of kernel values, one half of it, in square tiles: products need every value once. Rows may be
+// added. Tiles that memory has no room for are computed in each product: a value is then two or three times as dear.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ class PackedGram {
   // At most `room` bytes are held.
   PackedGram(Values values, double room, Team& team) : values_(std::move(values)), room_(room), team_(team) {}
 
-  // The first n rows and columns of the matrix. Whether it was done, else nothing has changed: `stop` is asked every few tiles.
+  // The first n rows and columns. Whether it was done, else nothing has changed: `stop` is asked every few tiles.
   bool grow(Index n, const std::function<bool()>& stop) {
     constexpr Index few = 64;
     const Index first = first_tile(n_ / kTile), last = first_tile((n + kTile - 1) / kTile);

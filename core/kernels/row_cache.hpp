@@ -27,7 +27,10 @@ class RowCache {
     m_ = static_cast<Index>(columns.size());
     columns_ = K_.columns(std::move(columns), packing_);
     capacity_ = std::min<Index>(m_, static_cast<Index>(reserved_ / std::max<Index>(m_, 1)));
-    forget();
+    slot_.assign(m_, -1);
+    owner_.assign(capacity_, -1);
+    stamp_.assign(capacity_, 0);
+    used_ = 0;
   }
 
   // What an earlier solve has left besides rows: a point and its kernel products. Owned by the caller; empty at first.
@@ -75,13 +78,6 @@ class RowCache {
   }
 
  private:
-  void forget() {
-    slot_.assign(m_, -1);
-    owner_.assign(capacity_, -1);
-    stamp_.assign(capacity_, 0);
-    used_ = 0;
-  }
-
   void load() {
     Index n = static_cast<Index>(missing_.size());
     std::vector<Index> wanted(n);

@@ -1,4 +1,4 @@
-// The kernel rows of a solver with an active set: rows over all columns, for exact gradients, and rows over the active columns.
+// Kernel rows of a solver with an active set: rows over all columns, for exact gradients, and over the active ones.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -9,8 +9,7 @@
 namespace polymargin {
 namespace {
 
-constexpr Index kTile =
-    256;  // rows whose features are met a second time while they are near; a multiple of kRowsAtOnce
+constexpr Index kTile = 256;  // rows whose features are met twice while they are near; a multiple of kRowsAtOnce
 
 // D = V'J V f of some rows, the first of which is `at`; sums[c] += sum_i D[c, i].
 template <class T>

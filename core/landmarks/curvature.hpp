@@ -1,8 +1,8 @@
-// The second derivative of a smooth problem in the weights W of T classes and m features, from some rows that stand for all:
+// The second derivative of a smooth problem in the weights W of T classes and m features, from rows that stand for all:
 //
 //   d  ->  d + sum_i (V_i'J_i V_i d phi_i) phi_i',      J_i = scale_i (diag(first_i) - second_i second_i')
 //
-// V_i is what the margins of a row see of its scores (margin_loss.hpp): v_c = f_c - ref. The last feature of all rows is 1.
+// V_i is what the margins of a row see of its scores (margin_loss.hpp): v_c = f_c - ref. All rows' last feature is 1.
 #pragma once
 #include <vector>
 

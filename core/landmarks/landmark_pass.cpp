@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/kernel_scratch.hpp"
+#include "base/pages.hpp"
 
 namespace polymargin {
 namespace {
@@ -12,8 +12,8 @@ constexpr Index kGroups = 16;              // parts of a pass with sums of their
 constexpr double kGroupNumbers = 1 << 24;  // ... if these have no more numbers than this
 constexpr Index kFew = 16;                 // features
 
-// Of all tiles, where `fit` of them fit into memory. A callable is asked once where that is possible; a given matrix is there
-// already. Values of few features are made sooner than new memory is first written to.
+// Of all tiles, where `fit` of them fit into memory. A callable is asked once where that is possible; a given matrix is
+// there already. Values of few features are made sooner than new memory is first written to.
 std::size_t tiles_to_keep(const Data& Z, const Data& X, const Kernel& k, Index tiles, double fit) {
   const bool few = !X.sparse() && !Z.sparse() && X.d <= kFew && k.kind != KernelKind::callable;
   if (few || k.kind == KernelKind::precomputed) return 0;
@@ -26,9 +26,9 @@ std::size_t tiles_to_keep(const Data& Z, const Data& X, const Kernel& k, Index t
 template <class T>
 struct LandmarkPass<T>::Bench {
   Bench(Index classes, Index m) : label(kTile), strength(kTile), curvature(kTile), f(classes * kTile), g(classes) {
-    tile = room.get(m * kTile);
+    tile = room.at_least(m * kTile);
     std::fill(tile, tile + m * kTile, T(0));
-    D = slopes.get(classes * kTile);
+    D = slopes.at_least(classes * kTile);
   }
   // The k-th row of the tile, of all n; rows that fill up have no strength.
   template <class Example>
@@ -44,7 +44,7 @@ struct LandmarkPass<T>::Bench {
   std::vector<double> label, strength;
   std::vector<float> curvature;
   std::vector<double> f, g;  // scores, then variables; sums of slopes
-  Buffer<T> room, slopes;
+  Room<T> room, slopes;
   T *tile, *D;
 };
 
@@ -138,9 +138,8 @@ void LandmarkPass<T>::some(Span<const Index> which, const double* U, const doubl
   std::vector<Index> columns(which.size);
   for (Index k = 0; k < which.size; ++k) columns[k] = p_.rows[which[k]];
   set_weights(U);
-  const auto one = [&](Index task) {
+  const auto one = [&](Index first, Index last) {
     Bench at(classes, m_);
-    const Index first = task * kTile, last = std::min(first + kTile, which.size);
     at.set_rows(last - first, [&](Index i) { return which[first + i]; }, p_);
     fill({columns.data() + first, last - first}, at.tile);
     slopes(at.tile, b, s, at);
@@ -149,7 +148,7 @@ void LandmarkPass<T>::some(Span<const Index> which, const double* U, const doubl
     for (Index l = 0; l < m_; ++l)
       std::copy(at.tile + l * kTile, at.tile + l * kTile + last - first, K + l * which.size + first);
   };
-  team.run((which.size + kTile - 1) / kTile, one, blocks_.serial());
+  team.parts(which.size, kTile, one, blocks_.serial());
 }
 
 template class LandmarkPass<float>;

@@ -25,7 +25,7 @@ struct Candidate {
   }
 };
 
-// Squared distances to 40 bits, so that rows at equal distances are ordered by their numbers and not by rounding errors.
+// Squared distances to 40 bits, so that rows at equal distances are ordered by number and not by rounding.
 double rounded(double squared) {
   int exponent = 0;
   const double mantissa = std::frexp(squared, &exponent);
@@ -69,8 +69,8 @@ class Search {
  private:
   bool full() const { return q_.k > 0 && static_cast<Index>(found_.near.size()) >= q_.k; }
 
-  // The squared distance at which a row of class b is as far as c. Where c is of this class its own distance is the bound: D may
-  // have lost it to rounding.
+  // The squared distance at which a row of class b is as far as c. Where c is of this class its own distance is the
+  // bound: D may have lost it to rounding.
   double reach(const Candidate& c, Index b) const {
     return c.row >= 0 && q_.label[c.row] == b ? c.squared : q_.D.inverse(c.D, a_, b);
   }
@@ -118,14 +118,14 @@ class Search {
   Found& found_;
 };
 
-// A block of distances: the rows from..to of the queries and the columns of one column block. The first `mirrored` rows are
-// looked at from the columns' side too.
+// A block of distances: the rows from..to of the queries and the columns of one column block. The first `mirrored` rows
+// are looked at from the columns' side too.
 struct Block {
   Index from, to, column, mirrored;
 };
 
-// All blocks. Where the queries are all rows, those on and above the diagonal: their squares on the diagonal are whole. Those near
-// the diagonal come first: rows of a class are together, so bounds are small early.
+// All blocks. Where the queries are all rows, those on and above the diagonal: their squares on the diagonal are whole.
+// Those near the diagonal come first: rows of a class are together, so bounds are small early.
 std::vector<Block> blocks(Index m, Index n, Index width, bool symmetric) {
   const Index strip = std::max<Index>(1, kStrip / width) * width;
   std::vector<Block> list;
@@ -215,8 +215,8 @@ Neighbors neighbors(const NeighborQuery& q, Team& team, const std::function<void
   auto again = [&](Index i, Candidate& c) {  // in float64
     if (sizeof(T) == 4 && c.row >= 0) c.D = q.D(c.squared = squared.exponent(i, c.row), q.label[i], q.label[c.row]);
   };
-  team.run((m + kStep - 1) / kStep, [&](Index task) {
-    for (Index r = task * kStep; r < std::min((task + 1) * kStep, m); ++r) {
+  team.parts(m, kStep, [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
       for (Candidate& c : found[r].near) again(queries[r], c);
       again(queries[r], found[r].other);
       std::sort(found[r].near.begin(), found[r].near.end());

@@ -1,13 +1,14 @@
 // Nearest rows under a dissimilarity of squared distances and labels, in blocks.
 //
-// Without labels D = d. With labels (Geng, Zhan and Zhou 2005; Silva and Ribeiro 2009, eq. 3 with its second line corrected)
+// Without labels D = d. With labels (Geng, Zhan and Zhou 2005; Silva and Ribeiro 2009, eq. 3 with its second line
+// corrected)
 //
 //   D = sqrt(1 - exp(-d^2 / gamma))                  same class
 //   D = S[a, b] (exp(d^2 / (2 gamma)) - alpha)       classes a and b; or alpha inside the root, as eq. 3 prints it:
 //   D = S[a, b] sqrt(exp(d^2 / gamma) - alpha)
 //
-// For two given classes D grows with d, so a bound on D is a bound on d^2 for a whole class of columns: the search compares
-// plain squared distances and computes D only for the few pairs below the bound.
+// For two given classes D grows with d, so a bound on D is a bound on d^2 for a whole class of columns: the search
+// compares plain squared distances and computes D only for the few pairs below the bound.
 //
 // Where all rows are queries, every distance is computed once and used from both of its ends.
 #pragma once
@@ -30,8 +31,8 @@ struct Dissimilarity {
   double inverse(double D, Index a, Index b) const;
 };
 
-// Neighbors of each query, nearest first, as the rows of a CSR matrix; and of each query the nearest row of another class (-1:
-// there is none).
+// Neighbors of each query, nearest first, as the rows of a CSR matrix; and of each query the nearest row of another
+// class (-1: none).
 struct Neighbors {
   std::vector<Index> indptr, indices;
   std::vector<double> D;
@@ -50,8 +51,8 @@ struct NeighborQuery {
   double radius = 0;
 };
 
-// A search in float32 ends with the dissimilarities of the pairs found in float64. tell(share done) is called from time to
-// time by the calling thread, and may throw.
+// A search in float32 ends with the dissimilarities of the pairs found in float64. tell(share done) is called from time
+// to time by the calling thread, and may throw.
 template <class T>
 Neighbors neighbors(const NeighborQuery& q, Team& team, const std::function<void(double)>& tell);
 

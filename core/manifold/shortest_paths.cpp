@@ -21,10 +21,10 @@ double median_length(const Graph& graph) {
   return *middle;
 }
 
-// Paths from one source by delta-stepping (Meyer and Sanders 2003), serial: nodes wait in buckets of equal width, and a bucket is
-// emptied before the next. Within a bucket their order does not matter except for an edge shorter than the bucket's width, after
-// which a node is looked at again. A heap's order would cost more than such second looks. Nodes beyond the last bucket wait apart
-// until all buckets are empty.
+// Paths from one source by delta-stepping (Meyer and Sanders 2003), serial: nodes wait in buckets of equal width, and a
+// bucket is emptied before the next. Within a bucket their order does not matter except for an edge shorter than the
+// bucket's width, after which a node is looked at again. A heap's order would cost more than such second looks. Nodes
+// beyond the last bucket wait apart until all buckets are empty.
 class Paths {
  public:
   Paths(const Graph& graph, double width) : graph_(graph), scale_(width > 1e-300 ? 1 / width : 1), buckets_(kBuckets) {}
@@ -89,10 +89,9 @@ class Paths {
 
 void shortest_paths(const Graph& graph, Span<const Index> sources, double* out, Team& team) {
   const double width = kWidth * median_length(graph);
-  team.run((sources.size + kSources - 1) / kSources, [&](Index task) {
+  team.parts(sources.size, kSources, [&](Index begin, Index end) {
     Paths paths(graph, width);
-    for (Index s = task * kSources; s < std::min((task + 1) * kSources, sources.size); ++s)
-      paths.from(sources[s], out + s * graph.size());
+    for (Index s = begin; s < end; ++s) paths.from(sources[s], out + s * graph.size());
   });
 }
 

@@ -1,4 +1,4 @@
-// Lengths of the shortest paths from some nodes of an undirected graph to all nodes, the sources shared out among threads.
+// Lengths of the shortest paths from some nodes of an undirected graph to all, the sources shared out to threads.
 #pragma once
 #include <cstdint>
 

@@ -1,10 +1,10 @@
 // One example solved exactly, all others fixed:
 //
-//   min over b   1/2 k (|b|^2 + beta (sum b)^2) + r/2 |b|^2 - h'b      -u <= b_c <= 0,  0 <= b_own <= u,  [sum |b| <= u]
+//   min over b   1/2 k (|b|^2 + beta (sum b)^2) + r/2 |b|^2 - h'b     -u <= b_c <= 0,  0 <= b_own <= u,  [sum |b| <= u]
 //
-// For a given z = sum b it separates: b_c = clip((h_c - k beta z) / (k + r)), with a cap moved toward 0 by a common amount.
-// sum b(z) - z does not increase in z and is linear in pieces; its root is found by Newton steps inside a bracket, O(T) each,
-// seldom more than four.
+// For a given z = sum b it separates: b_c = clip((h_c - k beta z) / (k + r)), with a cap moved toward 0 by a common
+// amount. sum b(z) - z does not increase in z and is linear in pieces; its root is found by Newton steps inside a
+// bracket, O(T) each, seldom more than four.
 #pragma once
 #include <algorithm>
 #include <cmath>

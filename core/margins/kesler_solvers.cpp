@@ -317,7 +317,8 @@ class KeslerSolver {
       return;
     }
     weigh(), certify();
-    solved = solved || (min_norm() ? gap_ : out_.violation) <= set_.tol;
+    // Steps of polishing may lead away from a solved point before a limit ends them.
+    solved = (solved && out_.status == Status::solved) || (min_norm() ? gap_ : out_.violation) <= set_.tol;
     if (out_.status == Status::interrupted) return;
     if (solved)
       out_.status = Status::solved;

@@ -44,19 +44,20 @@ class LinearMarginSolver {
         n_(problem.rows.size),
         T_(problem.classes),
         P_(padded_classes(problem.classes)),
-        weights_(pages<double>(static_cast<std::size_t>(problem.X.d * P_ + 8), true)),
+        weights_(pages<double>(static_cast<std::size_t>(problem.X.d * P_), true)),
+        W_(weights_.get()),
         watch_(settings),
         random_(seed),
         bench_(P_),
+        features_(!problem.X.sparse()    ? dense_row
+                  : problem.X.wide_index ? int64_row
+                                         : int32_row),
+        pass_(problem.X.wide ? static_cast<const WeightPasses&>(weight_steps<double>()) : weight_steps<float>()),
         b_(P_, 0.0),
         targets_(T_ * P_, 0.0),
         square_(n_),
         violation_(n_) {
-    const auto address = reinterpret_cast<std::uintptr_t>(weights_.get());
-    W_ = weights_.get() + (64 - address % 64) % 64 / sizeof(double);  // a feature then lies in few cache lines
     std::fill(W_, W_ + p_.X.d * P_, 0.0);
-    features_ = !p_.X.sparse() ? dense_row : p_.X.wide_index ? int64_row : int32_row;
-    p_.X.wide ? take(weight_steps<double>()) : take(weight_steps<float>());
     for (Index y = 0; y < T_; ++y)
       for (Index c = 0; c < T_; ++c) targets_[y * P_ + c] = p_.target.size ? p_.target[y * T_ + c] : 1;
     for (Index i = 0; i < n_; ++i) square_[i] = p_.offset + squares(row(i));
@@ -76,12 +77,6 @@ class LinearMarginSolver {
   }
 
  private:
-  template <class Table>
-  void take(const Table& table) {
-    scores_ = table.scores[features_], add_ = table.add[features_], expect_ = table.expect[features_];
-    slope_ = table.slope, step_ = table.step;
-  }
-
   Row row(Index i) const {
     const Data& X = p_.X;
     const Index r = p_.rows[i];
@@ -110,7 +105,7 @@ class LinearMarginSolver {
   }
 
   void move(const Row& r, const double* change) {
-    add_(r.x, r.at, r.size, change, W_, P_);
+    pass_.add[features_](r.x, r.at, r.size, change, W_, P_);
     if (p_.offset > 0)
       for (Index c = 0; c < T_; ++c) b_[c] += change[c];
   }
@@ -118,7 +113,7 @@ class LinearMarginSolver {
   // Scores and variables of example i, and its gain rates.
   Slope read(Index i, const Row& r, Bench& at) const {
     const Index y = p_.label[i];
-    scores_(r.x, r.at, r.size, W_, P_, at.f.data());
+    pass_.scores[features_](r.x, r.at, r.size, W_, P_, at.f.data());
     if (p_.offset > 0)
       for (Index c = 0; c < T_; ++c) at.f[c] += p_.offset * b_[c];
     at.ref = at.f[y];
@@ -126,8 +121,8 @@ class LinearMarginSolver {
     std::fill(at.f.begin() + T_, at.f.end(), -kBlocked);
     std::copy(D_ + i * T_, D_ + (i + 1) * T_, at.a.begin());
     at.a[y] = 0;
-    return slope_(at.f.data(), at.a.data(), targets_.data() + y * P_, at.ref, p_.ridge[i], -std::min(p_.upper[i], 1e30),
-                  P_);
+    return pass_.slope(at.f.data(), at.a.data(), targets_.data() + y * P_, at.ref, p_.ridge[i],
+                       -std::min(p_.upper[i], 1e30), P_);
   }
   double violation(Index i, const Slope& s) const {
     const bool at_cap = p_.capped && D_[i * T_ + p_.label[i]] >= kAtCap * p_.upper[i];
@@ -138,9 +133,10 @@ class LinearMarginSolver {
   void look() {
     const Index n_tasks = (n_ + kTile - 1) / kTile;
     std::vector<double> worst(n_tasks, 0.0), loss(n_tasks, 0.0), linear(n_tasks, 0.0), ridge(n_tasks, 0.0);
-    team_.run(n_tasks, [&](Index task) {
+    team_.parts(n_, kTile, [&](Index begin, Index end) {
       Bench at(P_);
-      for (Index i = task * kTile, end = std::min(i + kTile, n_); i < end; ++i) {
+      const Index task = begin / kTile;
+      for (Index i = begin; i < end; ++i) {
         const double v = violation(i, read(i, row(i), at));
         violation_[i] = static_cast<float>(v);
         worst[task] = std::max(worst[task], v);
@@ -166,7 +162,7 @@ class LinearMarginSolver {
     objective_ = -out_.dual;
   }
 
-  // Sweeps over the examples that are not held at their bounds, until none of them violates by more than eps. True: to end.
+  // Sweeps over the examples that are not held at their bounds, until none violates by more than eps. True: to end.
   bool stage(double eps) {
     order_.clear();
     for (Index i = 0; i < n_; ++i)
@@ -183,7 +179,7 @@ class LinearMarginSolver {
     }
   }
 
-  // One exact step per active example, in random order; the largest violation met. Those held by more than `hold` leave.
+  // An exact step per active example in random order; the largest violation met. Those held by more than `hold` leave.
   double sweep(double hold) {
     const Index m = static_cast<Index>(order_.size());
     for (Index k = m - 1; k > 0; --k) std::swap(order_[k], order_[random_() % (k + 1)]);
@@ -225,15 +221,15 @@ class LinearMarginSolver {
     }
     if (k + 1 < m) {
       const Row r = row(order_[k + 1]);
-      expect_(r.at, r.size, W_, P_);
+      pass_.expect[features_](r.at, r.size, W_, P_);
     }
   }
 
   void advance(Index i, const Row& r) {
     const Index y = p_.label[i];
     double *d = D_ + i * T_, *change = bench_.change.data();
-    const Step s = step_(bench_.f.data(), bench_.a.data(), targets_.data() + y * P_, bench_.ref, square_[i],
-                         p_.ridge[i], p_.upper[i], p_.capped, P_, bench_.v.data(), change);
+    const Step s = pass_.step(bench_.f.data(), bench_.a.data(), targets_.data() + y * P_, bench_.ref, square_[i],
+                              p_.ridge[i], p_.upper[i], p_.capped, P_, bench_.v.data(), change);
     change[y] = -s.sum;
     std::copy(bench_.a.begin(), bench_.a.begin() + T_, d);
     d[y] = s.size;
@@ -242,20 +238,17 @@ class LinearMarginSolver {
   }
 
   const LinearMargins& p_;
-  double *D_, *W_;
+  double* D_;
   const Settings& set_;
   Team& team_;
   Index n_, T_, P_;  // P_: classes padded, so that one feature is a run of whole vectors
   Pages<double> weights_;
+  double* W_;
   Watch watch_;
   std::mt19937_64 random_;  // the same order of examples on every machine
   Bench bench_;
-  Features features_;
-  ScoresPass scores_;
-  AddPass add_;
-  ExpectPass expect_;
-  SlopePass slope_;
-  StepPass step_;
+  const Features features_;
+  const WeightPasses& pass_;
   std::vector<double> b_, targets_, square_;
   std::vector<float> violation_;
   std::vector<Index> order_;

@@ -5,12 +5,13 @@
 //   min over D   1/2 sum_c |w_c|^2 + 1/(2 b0) sum_c b_c^2 + sum_i sum_{c != y_i} (r_i/2 D[i,c]^2 + t[y_i,c] D[i,c])
 //   -u_i <= D[i,c]   and, if capped,   D[i,y_i] <= u_i
 //
-// is the dual of   min over w   1/2 |w|^2 + sum_i u_i max_c (or sum_c) (t[y_i,c] + f_c(x_i) - f_{y_i}(x_i))_+ ,   and of
-// 1/(2 r_i) sum_c (...)_+^2 where u is infinite. t is the margin required of class y over class c: 1, or a T x T matrix of
-// costs (margin rescaling: capped, t = Delta). A step on one example costs its non-zeros times T, whatever n: no kernel rows.
+// is the dual of   min over w   1/2 |w|^2 + sum_i u_i max_c (or sum_c) (t[y_i,c] + f_c(x_i) - f_{y_i}(x_i))_+ ,   and
+// of 1/(2 r_i) sum_c (...)_+^2 where u is infinite. t is the margin required of class y over class c: 1, or a T x T
+// matrix of costs (margin rescaling: capped, t = Delta). A step on one example costs its non-zeros times T, whatever n:
+// no kernel rows.
 //
-// Exact steps on one example after the other in random order; examples that rest firmly at bounds are left out until the
-// others are solved. Solved: no violation of the optimality conditions above tol, on all examples.
+// Exact steps on one example after the other in random order; examples that rest firmly at bounds are left out until
+// the others are solved. Solved: no violation of the optimality conditions above tol, on all examples.
 #pragma once
 #include "base/team.hpp"
 #include "dual/dual_problem.hpp"
@@ -27,8 +28,9 @@ struct LinearMargins {
   Span<const double> target;        // t, row by row: margin of class y over class c at [y * classes + c]; empty: all 1
 };
 
-// D, examples x classes, is the feasible starting point and becomes the solution. `w` (classes x d) and `b` (classes) receive the model. Of the result, alpha and gradient stay empty; n_iter counts sweeps.
-// The result depends on `seed`, not on the number of threads.
+// D, examples x classes, is the feasible starting point and becomes the solution. `w` (classes x d) and `b` (classes)
+// receive the model. Of the result, alpha and gradient stay empty; n_iter counts sweeps. The result depends on `seed`,
+// not on the number of threads.
 Solution solve(const LinearMargins& problem, double* D, double* w, double* b, std::uint64_t seed,
                const Settings& settings, Team& team);
 

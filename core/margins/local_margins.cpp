@@ -75,7 +75,7 @@ void LocalMargins<T>::set(Index i) {
   at_cap_[i] = T(p_.capped && total >= kAtCap * u[i]);
 }
 
-// The example with the largest violation^2 / curvature; beside a partner, the curvature is what the partner leaves of it.
+// The example with the largest violation^2 / curvature; beside a partner, what that leaves of the curvature.
 template <class T>
 Pick LocalMargins<T>::choose(Index partner) {
   const Steps<T>& pass = steps<T>();
@@ -95,8 +95,8 @@ Pick LocalMargins<T>::choose(Index partner) {
                             partner, ld);
 }
 
-// The exact step of example i at the scores f; b_i in, b_i out, and what it adds to the scores per kernel value in D_. Returns
-// how much b_i has changed.
+// The exact step of example i at the scores f; b_i in, b_i out, and what it adds to the scores per kernel value in D_.
+// Returns how much b_i has changed.
 template <class T>
 double LocalMargins<T>::example(Index i, const double* f, double* bi) {
   const double k = K[i * ld + i];

@@ -16,8 +16,9 @@ class LocalMargins {
   explicit LocalMargins(const MarginProblem& p);
 
   void resize(Index examples);
-  // Exact steps on examples until no violation exceeds eps; returns their number. The next example is the one with the largest
-  // gain beside the last one, and a few in succession are solved together: pairs that pull at each other settle at once.
+  // Exact steps on examples until no violation exceeds eps; returns their number. The next example is the one with the
+  // largest gain beside the last one, and a few in succession are solved together: pairs that pull at each other settle
+  // at once.
   Index solve(double eps, Index max_steps, const std::function<bool()>& stop);
 
   Index m = 0, ld = 0;           // examples, and the same padded to kLanes

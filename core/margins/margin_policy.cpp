@@ -13,13 +13,12 @@ constexpr double kFlat = 1e-12;   // least curvature
 constexpr Index kScores = 32768;  // scores of a working set that stay in cache
 constexpr Index kFace = 4096;     // rows of a face, which takes all if they are up to `kAll` or ...
 constexpr Index kAll = 1024;
-constexpr Index kMany = 4;      // ... so many times those off their bounds, else besides these as many that
-constexpr Index kFresh = 256;   // violate the conditions or are next to it, or this
-constexpr Index kSettling = 4;  // steps per row that come first where most variables go to their upper bounds
-constexpr Index kSpare = 2;     // steps per row, at most, before free variables are counted again
-constexpr double kFaceShare = 2,
-                 kQuick =
-                     2e9;  // a factor may cost so much more than the steps since the last one; if few rows come, this
+constexpr Index kMany = 4;             // ... so many times those off their bounds, else besides these as many that
+constexpr Index kFresh = 256;          // violate the conditions or are next to it, or this
+constexpr Index kSettling = 4;         // steps per row that come first where most variables go to their upper bounds
+constexpr Index kSpare = 2;            // steps per row, at most, before free variables are counted again
+constexpr double kFaceShare = 2;       // a factor may cost so much more than the steps since the last one,
+constexpr double kQuick = 2e9;         // or this if few rows come
 constexpr double kRough = 0.1;         // tolerance from which on steps are few
 constexpr double kMostWork = 2e10;     // multiply-adds of one face,
 constexpr double kFirstWork = 2e7;     // and of the first, which shows what faces are worth, if steps were fewer
@@ -88,10 +87,9 @@ template <class T>
 double MarginPolicy<T>::measure(const double* F, const double* A, double* excess) {
   const Steps<double>& pass = steps<double>();
   constexpr Index tile = 1024;
-  const Index n_tasks = (m_ + tile - 1) / tile;
-  std::vector<double> worst(n_tasks, 0.0);
-  auto one = [&](Index task) {
-    const Index begin = task * tile, end = std::min(begin + tile, m_), n = end - begin;
+  std::vector<double> worst((m_ + tile - 1) / tile, 0.0);
+  auto one = [&](Index begin, Index end) {
+    const Index n = end - begin;
     references(
         p_.reference, T_, F + begin, m_, n, [&](Index k) { return p_.label[(*active_)[begin + k]]; },
         ref_.data() + begin);
@@ -105,10 +103,10 @@ double MarginPolicy<T>::measure(const double* F, const double* A, double* excess
         if (A[at] > 0) down_[k] = std::max(down_[k], g);
       }
       excess[k] = example_violation(at_cap_[k], up_[k], down_[k]);
-      worst[task] = std::max(worst[task], excess[k]);
+      worst[begin / tile] = std::max(worst[begin / tile], excess[k]);
     }
   };
-  team_.run(n_tasks, one, m_ * T_ <= 20000);
+  team_.parts(m_, tile, one, m_ * T_ <= 20000);
   return *std::max_element(worst.begin(), worst.end());
 }
 
@@ -191,15 +189,15 @@ Index MarginPolicy<T>::solve_narrow(double target, Index budget, const std::func
   return steps;
 }
 
-// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return. After a
-// splitting they would undo it.
+// Few steps: they show which rows matter, but the more of them the more variables leave their bounds that will return.
+// After a splitting they would undo it.
 template <class T>
 Index MarginPolicy<T>::due() const {
   return patience_ * (splits_ ? kAgain : m_ / 4 + 20) + spare_;
 }
 
-// Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those that
-// violate the conditions most.
+// Where it is time and a factor of the free variables is no more work than it may be, the rows that have some and those
+// that violate the conditions most.
 template <class T>
 std::vector<Index> MarginPolicy<T>::together(const double* F, const double* A, Index steps, Index rows) {
   const double step = 2 * double(rows) * double(T_) + (p_.reference == Reference::own ? 1 : 2) * kStep;

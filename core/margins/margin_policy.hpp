@@ -1,5 +1,6 @@
-// A variable per row and class (margin_problem.hpp), as a policy of the engine (dual/working_sets.hpp): exact steps on whole
-// rows inside a working set (local_margins.hpp), and where these become many, the free variables together (margin_qp.hpp).
+// A variable per row and class (margin_problem.hpp), as a policy of the engine (dual/working_sets.hpp): exact steps on
+// whole rows inside a working set (local_margins.hpp), and where these become many, the free variables together
+// (margin_qp.hpp).
 #pragma once
 #include <functional>
 #include <utility>

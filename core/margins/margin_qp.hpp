@@ -1,14 +1,14 @@
 // The problem of margin_problem.hpp on some examples, for the face of a point (dual/face.hpp).
 //
-// The variables are the sizes z = |b|, class by class, and after the last class the slack of every example: what is left of its
-// cap, or without one a size that no step exhausts. The sizes and the slack of an example are a tie. Moved alone, a variable
-// and its base change the scores of two classes at most,
+// The variables are the sizes z = |b|, class by class, and after the last class the slack of every example: what is
+// left of its cap, or without one a size that no step exhausts. The sizes and the slack of an example are a tie. Moved
+// alone, a variable and its base change the scores of two classes at most,
 //
 //   own reference     e_base - e_c             the slack counts as the own class
 //   otherwise         s_c e_c - s_base e_base  s = 1 for the own class, -1 for others, 0 for the slack
 //
-// with e centered for the reference `mean`, so a value of H is one kernel value and a few comparisons, and the gradient of all
-// variables follows through the scores.
+// with e centered for the reference `mean`, so a value of H is one kernel value and a few comparisons, and the gradient
+// of all variables follows through the scores.
 #pragma once
 #include <vector>
 

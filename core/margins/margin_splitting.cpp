@@ -67,8 +67,8 @@ void MarginSplitting<T>::nearest() {
     for (Index r = 0; r < m_; ++r) z_[c * m_ + r] = sign(c, r) * std::min(z_[c * m_ + r], u_[r]);
 }
 
-// Both parts of the problem should come to agree at the same pace: c and z, relative to z, and z with itself from step to step,
-// relative to what holds it at its bounds.
+// Both parts of the problem should come to agree at the same pace: c and z, relative to z, and z with itself from step
+// to step, relative to what holds it at its bounds.
 template <class T>
 void MarginSplitting<T>::step(bool measured) {
   for (std::size_t k = 0; k < r_.size(); ++k) r_[k] = rho_ * (2 * z_[k] - x_[k] - seen_[k]) - gradient_[k];

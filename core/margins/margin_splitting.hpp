@@ -1,18 +1,18 @@
-// The problem of margin_problem.hpp on some examples where the scores of an example sum to zero (reference `mean`, no ridge),
-// by splitting: its quadratic part and its bounds in turn.
+// The problem of margin_problem.hpp on some examples where the scores of an example sum to zero (reference `mean`, no
+// ridge), by splitting: its quadratic part and its bounds in turn.
 //
 //   z = the feasible point nearest to x       (H + rho I) (c - s) = rho (2 z - x - s) - g       x += 1.8 (c - z)
 //
-// with g the gradient of the objective at s, any point: it is that of z every few steps, so that what the inverse lacks in digits
-// does not stay. A fixed point is x = z - gradient / rho, where z is optimal, and x begins as that of the point given.
-// H b = K (b - mean over classes), so
+// with g the gradient of the objective at s, any point: it is that of z every few steps, so that what the inverse lacks
+// in digits does not stay. A fixed point is x = z - gradient / rho, where z is optimal, and x begins as that of the
+// point given. H b = K (b - mean over classes), so
 //
 //   (H + rho I)^-1 r = mean r / rho + (K + rho I)^-1 (r - mean r)
 //
-// and one inverse of a matrix of examples serves all classes, whatever is free. A shift common to all classes, which no score
-// sees, meets rho alone. Steps on examples move along such shifts by a little at a time, and a factor of the free
-// variables (dual/face.hpp) would have several of them per example. Processor seconds to tol = 1e-3 with the parameters of
-// docs/choosing-a-machine.md (float32, AVX2, one thread), steps and faces / splitting:
+// and one inverse of a matrix of examples serves all classes, whatever is free. A shift common to all classes, which no
+// score sees, meets rho alone. Steps on examples move along such shifts by a little at a time, and a factor of the free
+// variables (dual/face.hpp) would have several of them per example. Processor seconds to tol = 1e-3 with the parameters
+// of docs/choosing-a-machine.md (float32, AVX2, one thread), steps and faces / splitting:
 //
 //   satimage    llw 13 / 4.7 (5,460 free)    adm 79 / 3.7 (7,860)       atm over 65 / 4.6 (7,900)
 //   pendigits   llw 28 / 13 (11,600)         adm over 76 / 8 (10,900)   reinforced over 44 / 27 (6,290)
@@ -46,8 +46,8 @@ class MarginSplitting {
     double tol, share;  // the largest violation that is accepted: this, or this share of the first one
     Index most;         // steps
   };
-  // From their variables b, class by class, which become the best point seen: its objective is never higher. True when the
-  // goal is reached; false after so many steps, where rounding leaves nothing to gain, or when stop() says so.
+  // From their variables b, class by class, which become the best point seen: its objective is never higher. True when
+  // the goal is reached; false after so many steps, where rounding leaves nothing to gain, or when stop() says so.
   bool solve(const Set& set, std::vector<double>& b, const Goal& goal, const std::function<bool()>& stop);
   Index n_steps() const { return n_steps_; }
 

@@ -1,4 +1,5 @@
-// Changes of scores: F[c, k] += sum_r D[r,c] k(x_r, x_k) for the classes whose D is not zero, most often two or three of a row.
+// Changes of scores: F[c, k] += sum_r D[r,c] k(x_r, x_k) for the classes whose D is not zero, mostly two or three of a
+// row.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -40,8 +41,8 @@ class ScoreKernel {
   void add_rows(const std::vector<const T*>& rows, const ScoreChange& change, Index n, double* F) const {
     constexpr Index tile = 1024;
     const Index m = static_cast<Index>(change.example.size());
-    by_columns(n, tile, m * n <= kSerial, team_,
-               [&](Index begin, Index end) { sum(rows.data(), 0, m, change, begin, end, 0, F, n); });
+    const auto one = [&](Index begin, Index end) { sum(rows.data(), 0, m, change, begin, end, 0, F, n); };
+    team_.parts(n, tile, one, m * n <= kSerial);
   }
 
   // From rows that are computed on the way and not kept. F has the stride of `columns`.
@@ -76,8 +77,8 @@ class ScoreKernel {
   Team& team_;
 };
 
-// The scores of a problem with a variable per example and class: those of the prototypes, made of b by the same operations as the
-// ones that the model keeps.
+// The scores of a problem with a variable per example and class: those of the prototypes, made of b by the same
+// operations as the ones that the model keeps.
 template <class T>
 void linear_part(const MarginProblem& p, const KernelBlocks<T>& K, const std::vector<double>& b, std::vector<double>& F,
                  Team& team) {

@@ -34,11 +34,9 @@ Solution solve(const MarginProblem& problem, const KernelBlocks<T>& K, std::uniq
   return by_levels<ThinMargins>(problem, policy, K, cache, std::move(b), settings, team);
 }
 
-#define POLYMARGIN_INSTANTIATE(T)                                                                      \
-  template Solution solve(const MarginProblem&, const KernelBlocks<T>&, std::unique_ptr<RowCache<T>>&, \
-                          std::vector<double>, const Settings&, Team&);
-POLYMARGIN_INSTANTIATE(float)
-POLYMARGIN_INSTANTIATE(double)
-#undef POLYMARGIN_INSTANTIATE
+template Solution solve(const MarginProblem&, const KernelBlocks<float>&, std::unique_ptr<RowCache<float>>&,
+                        std::vector<double>, const Settings&, Team&);
+template Solution solve(const MarginProblem&, const KernelBlocks<double>&, std::unique_ptr<RowCache<double>>&,
+                        std::vector<double>, const Settings&, Team&);
 
 }  // namespace polymargin

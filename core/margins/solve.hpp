@@ -8,7 +8,7 @@
 
 namespace polymargin {
 
-// As in dual/solve.hpp, with variables class by class: b[c * n + i]. Of the solution, `gradient` are the scores F in this
+// As in dual/solve.hpp, with variables class by class: b[c * n + i]. The solution's `gradient` are the scores F in this
 // order.
 template <class T>
 Solution solve(const MarginProblem& problem, const KernelBlocks<T>& K, std::unique_ptr<RowCache<T>>& cache,

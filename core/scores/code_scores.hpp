@@ -26,8 +26,7 @@ void code_scores(const Data& Z, const CodeModel& model, double* out, Team& team)
 template <class T>
 void pair_votes(const Data& Z, const CodeModel& model, Index classes, double doubt, double* out, Team& team);
 
-// The decision graph of Platt, Cristianini and Shawe-Taylor (2000): the first and the last class left meet, the loser
-// leaves.
+// The decision graph of Platt, Cristianini and Shawe-Taylor (2000): first and last class left meet, the loser leaves.
 template <class T>
 void dag_winners(const Data& Z, const CodeModel& model, Index classes, Index* out, Team& team);
 

@@ -28,7 +28,7 @@ void scores(const Data& Z, const Expansion& model, double* out, Team& team);
 template <class T>
 void argmax_scores(const Data& Z, const Expansion& model, Index* out, Team& team);
 
-// out[i] = same f[i, labels[i]] + other sum_{c != labels[i]} f[i,c], b included: what row i scores under a label kernel.
+// out[i] = same f[i, labels[i]] + other sum_{c != labels[i]} f[i,c], with b: what row i scores under a label kernel.
 template <class T>
 void own_scores(const Data& Z, const Expansion& model, Span<const Index> labels, double same, double other, double* out,
                 Team& team);

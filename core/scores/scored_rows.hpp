@@ -37,8 +37,8 @@ class ScoredRows {
     tile_ops<T>().transpose(square.data(), some.size, these.size, some.size, out, ld);
   }
 
-  // task(room, from, to) for `size` rows at a time, by all of the team; `room` is what one thread computes `values` in. Little
-  // work is not worth threads, and a callable needs one.
+  // task(room, from, to) for `size` rows at a time, by all of the team; `room` is what one thread computes `values` in.
+  // Little work is not worth threads, and a callable needs one.
   template <class Task>
   void share(Index size, std::size_t room, double work, Team& team, const Task& task) const {
     const Index tasks = (n_ + size - 1) / size;

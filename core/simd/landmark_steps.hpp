@@ -1,5 +1,6 @@
-// The vector passes over a tile of kernel values K, landmarks x rows, of landmark_pass.hpp, besides its scores (tile.hpp): one
-// table of functions per instruction set and type of K. f, a and D have a line of `ld` numbers per class.
+// The vector passes over a tile of kernel values K, landmarks x rows, of landmark_pass.hpp, besides its scores
+// (tile.hpp): one table of functions per instruction set and type of K. f, a and D have a line of `ld` numbers per
+// class.
 //
 // `n` rows are a multiple of kRowsAtOnce: those that fill up have strength 0.
 #pragma once
@@ -24,7 +25,8 @@ struct LossSums {
 
 template <class T>
 struct LandmarkSteps {
-  // f becomes a, with the sign of its margin: a_c for the own class and -a_c for others; D is V'a, and g[c] += sum_i D[c, i].
+  // f becomes a, with the sign of its margin: a_c for the own class and -a_c for others; D is V'a, and g[c] += sum_i
+  // D[c, i].
   LossSums (*slopes)(const MarginLoss& loss, const TileRows& rows, double* f, Index ld, T* D, double* g,
                      float* curvature);
   // G[c, l] += sum_i D[c, i] K[l, i], sums in T over the tile.

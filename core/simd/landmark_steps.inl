@@ -6,16 +6,16 @@ namespace polymargin {
 namespace POLYMARGIN_ISA {
 namespace {
 
-// Sums side by side: at least as many as hide the latency of an addition, and more where there are registers for them, since a
-// value that is loaded once serves several of them.
+// Sums side by side: at least as many as hide the latency of an addition, and more where there are registers for them,
+// since a value that is loaded once serves several of them.
 constexpr int kProjected = VECTOR_BYTES == 64 ? 16 : VECTOR_BYTES == 32 ? 12 : 8;
 constexpr int kClassesAtOnce = 4;    // that meet a vector of K while it is in a register
 constexpr double kUnasked = -1e300;  // short of a margin that a machine does not ask for
 constexpr double kTiny = 1.18e-38;   // about the smallest normal float
 typedef V<double> Doubles;
 
-// W<double> doubles as T. Those too small to be normal numbers of T become 0: processors take a hundred times as long to
-// multiply by the others, and probabilities far from a kink are mostly such numbers.
+// W<double> doubles as T. Those too small to be normal numbers of T become 0: processors take a hundred times as long
+// to multiply by the others, and probabilities far from a kink are mostly such numbers.
 template <class T>
 INLINE void store_narrowed(T* p, Doubles x) {
   if constexpr (sizeof(T) == sizeof(double))
@@ -87,7 +87,8 @@ struct LossLanes {
   Doubles loss = {}, smooth = {}, linear = {}, curvature = {};
 };
 
-// A row per lane, whose scores are at f, ld apart. They become q; returned are the sum of losses in units of u, and the largest.
+// A row per lane, whose scores are at f, ld apart. They become q; returned: the losses' sum in units of u, and the
+// largest.
 struct Slacks {
   Doubles sum, most;
 };
@@ -104,8 +105,8 @@ INLINE Slacks slacks(const MarginLoss& p, Doubles y, Doubles ref, double* f, Ind
   return out;
 }
 
-// What follows takes as many rows as a vector of T has lanes: kHalves vectors of doubles. Powers of e, and what they are divided
-// by, are numbers of T, as the scores are that they come from.
+// What follows takes as many rows as a vector of T has lanes: kHalves vectors of doubles. Powers of e, and what they
+// are divided by, are numbers of T, as the scores are that they come from.
 template <class T>
 constexpr int kHalves = W<T> / W<double>;
 template <class T, int... I>

@@ -1,4 +1,4 @@
-// The passes over margins, a score per example and class, see vector.inl; and the best of a vector's lanes, for all passes.
+// The passes over margins, a score per example and class, see vector.inl; and the best of a vector's lanes, for all.
 #pragma once
 #include "simd/steps.hpp"
 #include "simd/vector.inl"
@@ -88,8 +88,8 @@ void own_scores(const T* F, const T* label, T c, Index n, T* own) {
   for (Index k = 0; k < n; k += W<T>) store(own + k, load(label + k) == all<T>(c) ? load(F + k) : load(own + k));
 }
 
-// For a given z = sum b, b_c = clip((h_c - k z) / (k + r)): sum b(z) - z falls, linear in pieces. All (h_c - k z) move alike, so
-// as many inside and as many at -u as before is the same piece, whose root the last step has found.
+// For a given z = sum b, b_c = clip((h_c - k z) / (k + r)): sum b(z) - z falls, linear in pieces. All (h_c - k z) move
+// alike, so as many inside and as many at -u as before is the same piece, whose root the last step has found.
 template <class T>
 T row_step(const T* f, Index n, Index y, T k, T ridge, T u, bool capped, T* b, T* D) {
   constexpr int kSteps = 12;

@@ -27,8 +27,9 @@ bool has(unsigned word, std::initializer_list<int> bits) {
   return std::all_of(bits.begin(), bits.end(), [word](int bit) { return word >> bit & 1; });
 }
 
-// Asked of the processor itself: __builtin_cpu_supports needs a library that is missing where Clang works with Microsoft's. The system
-// must keep the wide registers as well (XCR0); macOS says so of AVX-512 only after its first use, so AVX2 is chosen there.
+// Asked of the processor itself: __builtin_cpu_supports needs a library that is missing where Clang works with
+// Microsoft's. The system must keep the wide registers as well (XCR0); macOS says so of AVX-512 only after its first
+// use, so AVX2 is chosen there.
 Simd best() {
   unsigned a, b, c, d, kept, rest;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, {12, 27, 28})) return kBase;  // FMA, XGETBV, AVX

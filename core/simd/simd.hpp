@@ -1,5 +1,6 @@
-// The tables of functions in this folder (tile.hpp, steps.hpp, ...) are compiled once per instruction set (CMakeLists.txt) and
-// chosen when the program runs: for the best one that this processor has, which POLYMARGIN_SIMD in the environment can lower.
+// The tables of functions in this folder (tile.hpp, steps.hpp, ...) are compiled once per instruction set
+// (CMakeLists.txt) and chosen when the program runs: for the best one that this processor has, which POLYMARGIN_SIMD in
+// the environment can lower.
 #pragma once
 
 namespace polymargin {

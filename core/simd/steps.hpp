@@ -37,20 +37,20 @@ struct Steps {
   // A tile of a symmetric matrix stands for two: y_rows += A x_cols and y_cols += A' x_rows in one pass over A.
   void (*both_ways)(const T* A, Index ld, Index n_rows, Index n_cols, const T* x_rows, const T* x_cols, double* y_rows,
                     T* y_cols);
-  // The margins of n examples, margin_problem.hpp, class c at F + c * ld: for the classes other than `label`,
-  // g = F - ref + 1 + ridge A is the gain rate of growing (where A > low) and -g of falling (where A < 0). up and down become
+  // The margins of n examples, margin_problem.hpp, class c at F + c * ld: for the classes other than `label`, g = F -
+  // ref + 1 + ridge A is the gain rate of growing (where A > low) and -g of falling (where A < 0). up and down become
   // the largest of them.
   void (*margins)(const T* F, const T* A, Index ld, Index classes, const T* ref, const T* ridge, const T* low,
                   const T* label, Index n, T* up, T* down);
-  // The example with the largest v^2 / (diagonal - min(c row^2, most diagonal)), v its violation; `at` is -1 if there is none.
+  // The example with the largest v^2 / (diagonal - min(c row^2, most diagonal)), v its violation; `at` is -1 if none.
   Pick (*worst_example)(const T* up, const T* down, const T* at_cap, const T* diagonal, const T* row, T c, T most,
                         Index skip, Index n);
   // own[k] = F[k] where label[k] == c
   void (*own_scores)(const T* F, const T* label, T c, Index n, T* own);
-  // The exact step of an example of class y (margins/example_step.hpp) with the own score as reference: all b lie in [-u, 0].
-  // f and b of n classes, a whole number of vectors; beyond the last class f is -kBlocked and b is 0. D becomes what the step
-  // adds to the scores per kernel value. Returns how much b has changed, or -1, with b as it was, where a cap holds or
-  // Newton's steps do not end.
+  // The exact step of an example of class y (margins/example_step.hpp) with the own score as reference: all b lie in
+  // [-u, 0]. f and b of n classes, a whole number of vectors; beyond the last class f is -kBlocked and b is 0. D
+  // becomes what the step adds to the scores per kernel value. Returns how much b has changed, or -1, with b as it was,
+  // where a cap holds or Newton's steps do not end.
   T (*row_step)(const T* f, Index n, Index y, T k, T ridge, T u, bool capped, T* b, T* D);
   // f[s * n + c] += k[s] D[c] for s < rows
   void (*add_outer)(const T* k, Index rows, const T* D, Index n, T* f);

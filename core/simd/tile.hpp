@@ -3,8 +3,9 @@
 // A panel holds `lanes` rows of data feature by feature, panel[k * lanes + l]: its vectors run over rows, so the sum
 // over features is sequential in every lane. The other side of a tile is plain rows, whose values are broadcast.
 //
-// Why not BLAS: its sums depend on the shape of the block, so that K would not be symmetric and a score would change with the batch,
-// and it is no faster. Blocks of 512 x 256 values on one AVX2 core (Zen 3), packing included, GFLOP/s here / OpenBLAS's gemm:
+// Why not BLAS: its sums depend on the shape of the block, so that K would not be symmetric and a score would change
+// with the batch, and it is no faster. Blocks of 512 x 256 values on one AVX2 core (Zen 3), packing included, GFLOP/s
+// here / OpenBLAS's gemm:
 //
 //   features      5      10      36      60     180     784    2000
 //   float32   36/38   52/55   77/80   85/86   95/93   95/89   84/86
@@ -27,8 +28,8 @@ struct Formula {
   int degree;
 };
 
-// What is summed over the features: a b, |a - b|, or -(a - b)^2 / 2. The last one stands in for the dot of two rows of norm 0:
-// it makes the same RBF value, without the cancellation of norms that are much larger than the distance.
+// What is summed over the features: a b, |a - b|, or -(a - b)^2 / 2. The last one stands in for the dot of two rows of
+// norm 0: it makes the same RBF value, without the cancellation of norms that are much larger than the distance.
 enum class Term { product, distance, square };
 
 // A row as a list of its values that are not 0.
@@ -53,9 +54,10 @@ struct TileOps {
   int sparse_lanes;  // rows in a panel of sparse data
   int rows;          // rows that `dots` takes at once
 
-  // One row of d values (float64 if wide), converted to T: (x - mean) * scale; mean, of the type of x, and scale may be null.
+  // One row of d values (float64 if wide), converted to T: (x - mean) * scale; mean, of x's type, and scale may be
+  // null.
   void (*convert)(bool wide, const void* x, Index d, const void* mean, const T* scale, T* out);
-  // The features of x whose values are not 0, in order, and how many there are; both lists need room for d and a vector.
+  // The features of x whose values are not 0, in order, and how many; both lists need room for d and a vector.
   Index (*few)(const T* x, Index d, std::int32_t* feature, T* value);
   // `lanes` such rows to a panel. A short panel repeats a row.
   void (*pack)(bool wide, const void* const* x, Index d, const void* mean, const T* scale, T* panel);
@@ -66,7 +68,7 @@ struct TileOps {
   // tile[r, c] (+)= the sum of terms of row r of a and row c of b; m <= rows.
   // b is `panels` panels of d * lanes values.
   void (*dots)(Term term, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt);
-  // The same for products and m <= kFewRows rows that are lists: bitwise what `dots` gives, without the terms that are 0.
+  // The same for products and m <= kFewRows rows that are lists: bitwise what `dots` gives, without terms that are 0.
   void (*few_dots)(const Few<T>* rows, Index m, const T* b, int panels, Index d, bool add, T* tile, Index ldt);
   // One row of n values and a panel of sparse_lanes: out[c] = sum_p value[p] panel[slot[p], c], or the sum of
   // |value[p] - panel[slot[p], c]|.
@@ -77,8 +79,8 @@ struct TileOps {
                  const T* col_norms, T* out, Index ldo);
   // out[c, r] = tile[r, c]
   void (*transpose)(const T* tile, Index ldt, Index m, Index n, T* out, Index ldo);
-  // f[c, i] += sum_l U[c, l] K[l, i], sums of some terms in T; f has a line of `ld` numbers per class, and n is a whole number
-  // of vectors.
+  // f[c, i] += sum_l U[c, l] K[l, i], sums of some terms in T; f has a line of `ld` numbers per class, and n is a whole
+  // number of vectors.
   void (*scores)(const KernelTile<T>& K, const T* U, Index classes, double* f, Index ld);
   // The same for one class and the lines at[0], at[1], ..., at[m - 1] of K.
   void (*gathered_scores)(const KernelTile<T>& K, const Index* at, const double* u, double* f);

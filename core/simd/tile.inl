@@ -8,11 +8,11 @@ namespace polymargin {
 namespace POLYMARGIN_ISA {
 namespace {
 
-// Rows that a call of `dots` takes: their sums, two vectors of a panel and a broadcast value fill the registers. AVX-512 has 32.
+// Rows that a call of `dots` takes: their sums, two vectors of a panel and a broadcast value fill the registers.
+// AVX-512 has 32.
 constexpr int kRows = VECTOR_BYTES == 64 ? 12 : VECTOR_BYTES == 32 ? 6 : 4;
 constexpr int kSparseVectors = 4;
-constexpr int kPanels =
-    4;  // that one row of few features meets at once: as many sums as hide the latency of an addition
+constexpr int kPanels = 4;         // that one row of few features meets at once: sums that hide an addition's latency
 constexpr Index kNear = 24 << 10;  // bytes of panels that are passed over again and again, within the smallest L1
 constexpr int kTerms = 32;         // terms of a sum in T
 constexpr int kSums = 8;           // side by side: as many as hide the latency of an addition
@@ -163,22 +163,19 @@ INLINE void micro(const T* a, Index lda, const T* b, Index d, bool add, T* tile,
   }
 }
 
+// m <= M rows.
 template <Term t, int M, class T>
-void strip(const T* a, Index lda, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+void strip(const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
+  if constexpr (M > 1)
+    if (m < M) return strip<t, M - 1, T>(a, lda, m, b, panels, d, add, tile, ldt);
   for (int p = 0; p < panels; ++p) micro<t, M, T>(a, lda, b + p * d * kLanes<T>, d, add, tile + p * kLanes<T>, ldt);
-}
-
-template <Term t, int M, class T>
-void strip_of(const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
-  if (m == M) return strip<t, M, T>(a, lda, b, panels, d, add, tile, ldt);
-  if constexpr (M > 1) strip_of<t, M - 1, T>(a, lda, m, b, panels, d, add, tile, ldt);
 }
 
 template <class T>
 void dots(Term t, const T* a, Index lda, int m, const T* b, int panels, Index d, bool add, T* tile, Index ldt) {
-  if (t == Term::product) return strip_of<Term::product, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
-  if (t == Term::distance) return strip_of<Term::distance, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
-  strip_of<Term::square, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  if (t == Term::product) return strip<Term::product, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  if (t == Term::distance) return strip<Term::distance, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
+  strip<Term::square, kRows, T>(a, lda, m, b, panels, d, add, tile, ldt);
 }
 
 // A part of a row's list and P panels.

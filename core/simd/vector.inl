@@ -1,12 +1,12 @@
 // The vector type of all passes: V<T>, as wide as the instruction set allows, and its operations.
 //
-// Files of passes (*.inl) are compiled once per instruction set (CMakeLists.txt), which VECTOR_BYTES stands for: 16 for any
-// processor (SSE2, NEON), 32 for AVX2 with FMA, 64 for AVX-512. Everything here and in those files lies in a namespace of the
-// instruction set, and nothing of the STL is used: the linker keeps one copy of an inline function for the whole program, which
-// could be the copy made with AVX-512 instructions.
+// Files of passes (*.inl) are compiled once per instruction set (CMakeLists.txt), which VECTOR_BYTES stands for: 16 for
+// any processor (SSE2, NEON), 32 for AVX2 with FMA, 64 for AVX-512. Everything here and in those files lies in a
+// namespace of the instruction set, and nothing of the STL is used: the linker keeps one copy of an inline function for
+// the whole program, which could be the copy made with AVX-512 instructions.
 //
-// POLYMARGIN_WIDE: vectors of 64 bytes on a processor with AVX2, in halves, so that what depends on the number of lanes can be
-// tested there.
+// POLYMARGIN_WIDE: vectors of 64 bytes on a processor with AVX2, in halves, so that what depends on lanes can be tested
+// there.
 #pragma once
 #if VECTOR_BYTES == 64
 #define POLYMARGIN_ISA avx512
@@ -125,9 +125,9 @@ INLINE I<T> iota() {
 
 // The processor's own instructions, where vector extensions would take several or leave the choice to the compiler.
 //
-// vmax, vmin: the second of two numbers of which one is NaN. multiply_add: a b + c, rounded once where the processor can. Said
-// explicitly: a compiler may fuse one loop and not another, and then the norm of a row is not its dot with itself. widened:
-// floats at p as doubles.
+// vmax, vmin: the second of two numbers of which one is NaN. multiply_add: a b + c, rounded once where the processor
+// can. Said explicitly: a compiler may fuse one loop and not another, and then the norm of a row is not its dot with
+// itself. widened: floats at p as doubles.
 #if defined(__AVX512F__)
 #define POLYMARGIN_INTRINSIC(name) _mm512_##name
 #elif VECTOR_BYTES == 32

@@ -13,7 +13,8 @@ inline Index feature(const J* at, Index k) {
   return static_cast<Index>(at[k]);
 }
 
-// N packs of classes from column `from` on, two sums each where registers allow, so that one addition need not wait for the last.
+// N packs of classes from column `from` on, two sums each where registers allow, so that no addition waits for the
+// last.
 template <class T, class J, int lanes, int N>
 inline void sum_packs(const T* x, const J* at, Index count, const double* W, Index P, double* f) {
   typedef typename Pack<double, lanes>::V V;
@@ -101,7 +102,6 @@ inline Slope slope_packs(const double* f, const double* a, const double* t, doub
   return s;
 }
 
-template <class T>
 Slope slope(const double* f, const double* a, const double* t, double ref, double ridge, double low, Index P) {
   if (P == 2) return slope_packs<2>(f, a, t, ref, ridge, low, P);
   if (P == 4) return slope_packs<4>(f, a, t, ref, ridge, low, P);
@@ -128,8 +128,8 @@ inline Clipped clipped(const double* v, double theta, double u, Index P) {
   return out;
 }
 
-// The theta of a step: Newton steps. Without a box the sum is convex in theta, and they rise to the root from 0 on; with one
-// they are kept inside a bracket.
+// The theta of a step: Newton steps. Without a box the sum is convex in theta, and they rise to the root from 0 on;
+// with one they are kept inside a bracket.
 template <int lanes>
 inline double threshold(const double* v, double rho, double u, bool capped, Index P) {
   double theta = 0;
@@ -198,7 +198,6 @@ inline Step step_packs(const double* f, double* a, const double* t, double ref, 
   return out;
 }
 
-template <class T>
 Step step(const double* f, double* a, const double* t, double ref, double k, double ridge, double u, bool capped,
           Index P, double* v, double* change) {
   if (P == 2) return step_packs<2>(f, a, t, ref, k, ridge, u, capped, P, v, change);
@@ -208,13 +207,13 @@ Step step(const double* f, double* a, const double* t, double ref, double k, dou
 
 template <class T>
 const WeightSteps<T>& weight_steps() {
-  static constexpr WeightSteps<T> table = {
+  static constexpr WeightSteps<T> table = {{
       {scores<T, All>, scores<T, std::int32_t>, scores<T, std::int64_t>},
       {add<T, All>, add<T, std::int32_t>, add<T, std::int64_t>},
       {expect<All>, expect<std::int32_t>, expect<std::int64_t>},
-      slope<T>,
-      step<T>,
-  };
+      slope,
+      step,
+  }};
   return table;
 }
 template const WeightSteps<float>& weight_steps();

@@ -1,6 +1,7 @@
 """Columns of a table as numbers."""
 
 import datetime
+import re
 import uuid
 
 import numpy as np
@@ -325,3 +326,43 @@ def test_messages():
         encoder.transform(TABLE.assign(size=np.inf))
     with pytest.raises(ValueError, match="scaling"):
         ColumnEncoder("columns").fit(TABLE)
+
+
+# --- new rows that are written in another way than those of fit ---
+
+
+def test_a_column_in_another_notation_is_told_with_its_cells():
+    """One cell may be a typo; most cells are not."""
+    hours = pd.DataFrame({"time": [f"{k / 2} min" for k in range(1, 21)], "x": np.arange(20) % 7})
+    encoder = ColumnEncoder().fit(hours)
+    found = hours.assign(time=hours["time"].str.replace("min", "hours"))
+    said = "got '0.5 hours' (20 such cells of 20), which count as empty; write the column as in fit"
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        encoder.transform(found)
+    found["time"] = ["9 hours", "8 hours", *hours["time"][2:]]
+    with pytest.warns(UserWarning, match=re.escape("(2 such cells of 20), which count as empty; correct it if it is")):
+        encoder.transform(found)
+
+
+def test_words_that_are_new_in_most_cells_are_told(recwarn):
+    """A model that knows male and female learns nothing from M and F; a few new words are no reason to worry."""
+    sex = pd.DataFrame({"sex": ["male", "female"] * 10, "x": np.arange(20) % 7})
+    encoder = ColumnEncoder().fit(sex)
+    encoder.transform(sex.assign(sex=["M", "F", None, *sex["sex"][3:]]))
+    assert not recwarn
+    said = "expected words in column 'sex' as in fit ('female', 'male'), got 'M' and such in 19 of 19 cells"
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        encoder.transform(sex.assign(sex=["M", "F", None, *["M"] * 17]))
+
+
+def test_words_that_are_new_beside_rare_ones(recwarn):
+    """Where rare words count as one, so do new ones, unless there are no others."""
+    words = [*["often"] * 80, *["too"] * 80, *[f"w{k}" for k in range(40)]]
+    encoder = ColumnEncoder().fit(pd.DataFrame({"word": words, "x": np.arange(200) % 7}))
+    assert "the others count as one" in encoder.columns_[0]["reason"]
+    new = pd.DataFrame({"word": ["new", "newer"] * 10, "x": np.arange(20)})
+    encoder.transform(new[:9])
+    encoder.transform(new.assign(word=["often", *new["word"][1:]]))
+    assert not recwarn
+    with pytest.warns(UserWarning, match="in 20 of 20 cells"):
+        encoder.transform(new)

@@ -139,6 +139,15 @@ def test_neighbors_are_tried_as_long_as_was_said(many, bounded, monkeypatch, see
     assert any("the best of 1 neighbors" in said for said in model.explain_choices_) == bounded
 
 
+def test_more_than_ten_thousand_rows_are_announced(seed):
+    """What other machines would take is not tried: pairs are quick."""
+    y = np.random.default_rng(seed).integers(0, 3, 10_500)
+    X = np.random.default_rng(seed + 1).normal(size=(len(y), 2)) + 20 * np.eye(3)[y][:, :2]
+    model = AutoSVC(C=1.0, gamma=0.1, cv=2, scaling="column", calibrate=False).fit(X, y)
+    assert model.announced_seconds_ > 0 and isinstance(model.machine_, PairwiseSVC)
+    assert any("Expected for 10500: exact pairs" in said for said in model.explain_choices_)
+
+
 @pytest.fixture(params=["pairwise", "landmarks"])
 def taken(many, monkeypatch, request):
     """The machine that the contest takes."""

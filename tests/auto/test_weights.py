@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from polymargin import AutoSVC, load_model, save_model
+from polymargin import AutoSVC, PairwiseSVC, load_model, save_model
 from polymargin.auto.grid import climb
 from polymargin.auto.probabilities import fitted
 from polymargin.auto.rows import WeightedRows
@@ -171,3 +171,37 @@ def test_groups_have_no_gaps(rng, gap):
     groups = np.array([gap if i % 6 == 0 else f"g{i % 5}" for i in range(30)], dtype=object)
     with pytest.raises(ValueError, match="expected a group in every row, got 5 without one; fill them in"):
         AutoSVC().fit(rng.normal(size=(30, 2)), np.arange(30) % 2, groups)
+
+
+# --- weights of classes ---
+
+
+def test_weights_of_classes_count_in_scores(blobs):
+    """What C and gamma are chosen by is the accuracy in which rows count as their classes weigh."""
+    X, y, weight = blobs
+    train, test = np.arange(60), np.arange(60, 90)
+    factor = {0: 1.0, 1: 5.0, 2: 0.5}
+    model = AutoSVC(C=1.0, gamma=0.1, cv=[(train, test)], class_weight=factor, calibrate=False, scaling="column")
+    model.fit(X, y, sample_weight=weight + 1)
+    machine = PairwiseSVC(1.0, gamma=0.1, class_weight=factor)
+    Z = model.encode(X)
+    machine.fit(Z[train], y[train], sample_weight=weight[train] + 1)
+    in_scores = (weight + 1) * np.array([factor[c] for c in y])
+    assert model.cv_score_ == pytest.approx(np.average(machine.predict(Z[test]) == y[test], weights=in_scores[test]))
+    assert f"weighted accuracy {model.cv_score_:.4f}" in " ".join(model.explain_choices_)
+
+
+def test_balanced_weights_do_not_praise_ignorance(rng):
+    """Always predicting the class that has .95 of the rows is no better than chance where classes weigh the same."""
+    y = np.repeat([0, 1], [380, 20])
+    model = AutoSVC(class_weight="balanced", calibrate=False).fit(rng.normal(size=(400, 2)), y)
+    assert model.cv_score_ < 0.8
+
+
+def test_rows_of_unequal_weights_say_less():
+    """n rows with factors f are worth (sum f)^2 / sum f^2 equal ones."""
+    index, weight = np.repeat([0, 1], [90, 10]), np.ones(100)
+    rows = WeightedRows(None, index, weight).with_class_weights("balanced", np.arange(2), index)
+    assert rows.counted(np.arange(100)) == pytest.approx(36.0)
+    assert rows.with_class_weights({0: 3.0, 1: 3.0}, np.arange(2), index).counted(np.arange(100)) == pytest.approx(100)
+    assert rows.hits(index, np.arange(100))[index == 1].sum() == pytest.approx(50.0)

@@ -285,6 +285,8 @@ def test_given_landmarks(seed):
     assert_array_equal(np.unique(model.landmarks_, axis=0), np.unique(Z, axis=0))  # three add nothing
     assert_array_equal(model.landmarks_, Z[model.support_])
     assert model.n_support_.sum() == len(model.support_) == 11
+    other = LandmarkSVC(landmarks=X[:60] + 1.0, gamma=0.3).fit(X[100:160], y[100:160])  # as many as rows
+    assert_allclose(primal_of(other, X[100:160], y[100:160], 1.0), other.primal_objective_, rtol=1e-6)
     with pytest.raises(ValueError, match="expected landmarks to have 3 features, as the rows have, got 2"):
         LandmarkSVC(landmarks=Z[:, :2]).fit(X, y)
     with pytest.raises(ValueError, match="expected landmarks to be"):

@@ -152,3 +152,39 @@ def test_letters_from_right_to_left_leave_numbers_alone(browser, tmp_path):
     count, name, number, other = tab.locator(".values td.left").first.evaluate(apart)
     assert count == 4 and name < number < other
     tab.close()
+
+
+@pytest.fixture(scope="module")
+def short_names(tmp_path_factory):
+    """Seven classes with names that stand above columns, one of them from right to left, and long feature names."""
+    rng = np.random.default_rng(0)
+    names = np.array(["2seater", "compact", "midsize", "minivan", "pickup", "subcompact", "قطة"])
+    y = np.arange(84) % 7
+    X = pd.DataFrame(rng.normal(size=(84, 2)) + 9 * rng.normal(size=(7, 2))[y], columns=["manufacturer = dodge", "hwy"])
+    model = AutoSVC(C=10.0, gamma=0.1, calibrate=False).fit(X, names[y])
+    X, y = X[:20], y[:20]  # as many as the hardest rows
+    return write_report(model, X, names[y], tmp_path_factory.mktemp("short") / "short.html")
+
+
+def test_tables_stay_within_a_phone(short_names, browser):
+    """Names above narrow columns stand upright there; words of the usual lengths are not broken."""
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto(short_names.as_uri())
+    cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    assert page.evaluate(cut) == 0
+    label = page.locator("#hardest td.words", has_text="subcompact").first
+    line = label.evaluate("e => parseFloat(getComputedStyle(e).lineHeight)")
+    assert label.bounding_box()["height"] < 1.9 * line
+    page.close()
+
+
+def test_names_from_right_to_left_stay_beside_their_numbers(few_rows, browser, tmp_path):
+    """In "1: name; 2: name", a name of Arabic letters would otherwise swap places with the 2."""
+    page = browser.new_page()
+    model, X, y = few_rows
+    names = np.array(["قطة صغيرة جدا جدا", "كلب كبير جدا جدا", "third"])
+    arabic = AutoSVC(C=1.0, gamma=0.1).fit(X, names[np.arange(80) % 3])
+    page.goto(write_report(arabic, X, arabic.predict(X), tmp_path / "r.html").as_uri())
+    assert page.locator("#features p.soft bdi").count() == 3
+    assert page.locator(".confusion th bdi").count() == 3 and page.locator("#filter label bdi").count() == 3
+    page.close()

@@ -1,11 +1,15 @@
 """The structured machine against a conic solver, the reference optima, and itself by other ways."""
 
+import tracemalloc
+
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from clocks import assert_within
 from data_sets import blobs, iris, wine
 from oracles import solve
+from sklearn.exceptions import ConvergenceWarning
 
 from polymargin import JointSVC, StructuredSVC
 from polymargin.fitting.limits import Limits
@@ -111,7 +115,8 @@ def test_cuts_lie_below_the_loss(rng):
     for rescaling in ("margin", "slack"):
         oracle = one_slack(Classes(X, y, COSTS, rescaling), np.ones(len(y)))
         w, v = rng.normal(size=(2, 12))
-        xi, _, g, b = oracle(w)
+        xi, group, cuts = oracle(w)
+        g, b = cuts(group)
         assert xi[0] == pytest.approx(b[0] - g[0] @ w)
         assert oracle(v)[0][0] >= b[0] - g[0] @ v - 1e-12
 
@@ -275,12 +280,8 @@ def test_interruption_leaves_the_best_point():
         calls.append(1)
         if len(calls) > 3:
             raise KeyboardInterrupt
-        return (
-            np.array([abs(3 - w[0])]),
-            np.zeros(1, dtype=int),
-            np.sign([[3 - w[0]]]),
-            np.array([3 * np.sign(3 - w[0])]),
-        )
+        cut = np.sign([[3 - w[0]]]), np.array([3 * np.sign(3 - w[0])])
+        return np.array([abs(3 - w[0])]), np.zeros(1, dtype=int), lambda _: cut
 
     answer = minimize(oracle, 1, np.array([1.0]), Limits(tol=1e-30, max_iter=100))
     assert answer.status == "interrupted" or answer.status == "solved"
@@ -295,3 +296,29 @@ def test_a_sweep_is_as_many_steps_as_there_are_rows():
     auto, cuts = (StructuredSVC(C=1000.0, loss_matrix=loss, algorithm=a).fit(X, y) for a in ("auto", "one-slack"))
     assert auto.status_ == "solved" and auto.n_iter_ <= auto.max_iter
     assert auto.primal_objective_ == pytest.approx(cuts.primal_objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize(("algorithm", "megabytes"), [("n-slack", 200), ("one-slack", 200), ("auto", 750)])
+def test_a_time_limit_holds_with_many_classes(algorithm, megabytes):
+    """To hand out memory takes the system longer than the limit: the cuts of all rows were 8 GB, and an array of all
+    scores is 160 MB, of which cutting planes make none and steps on rows no copies of zeros."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10_000, 50)), np.arange(10_000) % 2000
+    model = StructuredSVC(100.0, algorithm=algorithm, tol=1e-6, time_limit=0.1)
+    tracemalloc.start()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        assert_within(1.1, lambda: model.fit(X, y))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < megabytes * 1e6 and model.coef_.shape == (2000, 50)
+
+
+def test_some_of_the_cuts_of_a_round_are_enough(monkeypatch):
+    """The worst of them, as many as there is room for: more rounds find the same machine."""
+    X, y = blobs([20, 20, 20], 3, seed=2, spread=1.5)
+    whole = StructuredSVC(3.0, algorithm="n-slack", tol=1e-8).fit(X, y)
+    monkeypatch.setattr("polymargin.structured.cutting_planes.NUMBERS", 2 * 3 * 4)
+    monkeypatch.setattr("polymargin.structured.joint_maps.SCORES_AT_ONCE", 21)
+    few = StructuredSVC(3.0, algorithm="n-slack", tol=1e-8).fit(X, y)
+    assert few.status_ == whole.status_ == "solved" and few.n_iter_ > whole.n_iter_
+    np.testing.assert_allclose(few.coef_, whole.coef_, atol=1e-4)

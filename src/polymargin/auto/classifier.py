@@ -65,7 +65,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     Parameters
     ----------
     machine : {"auto", "pairwise", "one-vs-rest", "core-vector", "landmarks"} or a machine of JointSVC, default="auto"
-        "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 25,000 rows it is tried on samples
+        "auto" is "pairwise" up to 100 classes, "scatter" beyond. For more than 10,000 rows it is tried on samples
         against "core-vector" and "landmarks": the best that ends within a time limit, or within ten minutes where there
         is none, is taken, on fewer rows if need be.
     C, gamma : float or "auto", default="auto"
@@ -82,7 +82,8 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     scaling : {"auto", "column", "common"}, default="auto"
         How numbers are scaled (`ColumnEncoder`); "auto" tries both.
     class_weight : dict or "balanced", default=None
-        Factors on the weights of the rows of a class.
+        Factors on the weights of the rows of a class, in training and in the accuracies by which C, gamma and the
+        machine are chosen.
     time_limit : float, default=None
         Seconds for everything. A short limit means fewer rows in tuning and, if necessary, in training.
     memory : "auto", int or str, default="auto"
@@ -106,7 +107,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         C and gamma.
     cv_score_ : float
         Accuracy in cross-validation at `best_params_`, for more than 8,000 rows on a fifth of them that was held out;
-        None if nothing was tuned.
+        None if nothing was tuned. With `class_weight`, rows count in it as their classes weigh.
     temperature_, evidence_weight_ : float
         What scores are divided by before they become probabilities; for one-versus-one, how much all pairs of a class
         count besides the closest one (t and w in `polymargin.probabilities`).
@@ -123,7 +124,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
     fit_seconds_ : float
         Duration of `fit`.
     announced_seconds_ : float or None
-        What it said before it trained on more than 25,000 rows.
+        What it said before it trained on more than 10,000 rows.
     peak_memory_ : int
         The most bytes of memory that the process has held up to the end of `fit`, 0 where the system does not say.
     n_features_in_ : int
@@ -214,6 +215,7 @@ class AutoSVC(CallbackSupportMixin, SVCHints, ClassifierMixin, Estimator):
         told = Parts(self, dict(X=X, y=y, metadata={"sample_weight": sample_weight}))
         rows = self._checked(X, y, groups, sample_weight)
         self.classes_, index = check_classes(rows.y, np.arange(len(rows.y)))
+        rows = rows.with_class_weights(self.class_weight, self.classes_, index)
         deadline = begin + (np.inf if self.time_limit is None else self.time_limit)
         task = Task(self, rows, index, self.classes_, deadline)
         task.tell_asked()

@@ -40,6 +40,7 @@ YEARS = (1800, 2100)  # numbers in this range may be years, of which a yearly ta
 ALIKE = 0.02  # if not more than this share of them are equal to others
 FEW_WORDS = 10  # a column with so few words keeps them all; of others, those in enough rows
 COVERED = 0.5  # words in enough rows must cover this share of the rows, or else the cells are split
+STRANGERS = 10  # new words are no accident in so many cells
 CLOSED = 0.9  # where they cover this share, the words are a list that is complete: rare ones are used too
 
 
@@ -85,11 +86,29 @@ def _read(column: Column, cells: Any) -> Any:
     if column.used_as == LEFT_OUT:
         return None
     found = typed(cells, column.name)
+    if column.used_as == "category":
+        _tell_strangers(column, found.words())
     if column.used_as in ("category", "text"):
         return found.words()
     if isinstance(found, Words) or column.format in COMPACT:
         return _numbers(found.words(), column)
     return found.values
+
+
+def _tell_strangers(column: Column, cells: Words) -> None:
+    """Words that are new in most cells are spelled in another way, more likely than not; without them a column is mute.
+
+    Where rare words were not told apart in fit, new ones are expected.
+    """
+    known, codes = np.isin(cells.known.astype(str), column.words.astype(str)), cells.present_codes()
+    new = int(np.count_nonzero(~known[codes]))
+    if new > (len(codes) - 1 if column.rest else len(codes) / 2) and len(codes) >= STRANGERS:
+        first, words = cells.known[codes[~known[codes]][0]], ", ".join(map(repr, column.words[:3].tolist()))
+        warnings.warn(
+            f"expected words in column {column.name!r} as in fit ({words}{', ...' * (len(column.words) > 3)}), got "
+            f"{str(first)!r} and such in {new} of {len(codes)} cells, which tell nothing; spell them as in fit",
+            stacklevel=2,
+        )
 
 
 def _numbers(cells: Words, column: Column) -> np.ndarray:
@@ -109,7 +128,11 @@ def _numbers(cells: Words, column: Column) -> np.ndarray:
         if len(wrong) and not column.format:
             raise ValueError(f"{said}; correct it, or leave it empty")
         if len(wrong):
-            warnings.warn(f"{said}, which counts as empty; correct it if it is a typo", stacklevel=2)
+            present = cells.present_codes()
+            bad = int(np.isnan(values)[present].sum())
+            others = f" ({bad} such cells of {len(present)})" if bad > 1 else ""
+            advice = "write the column as in fit" if 2 * bad > len(present) > 1 else "correct it if it is a typo"
+            warnings.warn(f"{said}{others}, which count{'s' * (bad == 1)} as empty; {advice}", stacklevel=2)
     return np.append(values, np.nan)[cells.codes]
 
 

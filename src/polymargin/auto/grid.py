@@ -15,6 +15,7 @@ from ..selection.search_cv import KernelSearchCV
 
 PATTERN_C = 2.0 ** np.arange(-2, 13, 2)
 PATTERN_GAMMA = 2.0 ** np.arange(-8, 7, 2)  # times 1 / (number of columns)
+FEW_PAIRS = 40  # so many pairs of classes never take long
 REPEATED_ROWS = 2000  # smaller data sets are cut into folds up to three times, until this many rows were tested
 
 
@@ -93,9 +94,18 @@ class Grid:
         return found
 
 
-def repeats(n: int) -> int:
-    """How often rows are cut into folds: with few rows, the best of 64 points depends on luck in the folds."""
-    return int(np.clip(REPEATED_ROWS // n, 1, 3))
+def repeats(n: int, pairs: int = 1) -> int:
+    """How often rows are cut into folds: with few rows, the best of 64 points depends on luck in the folds.
+
+    Many pairs of classes with a few rows each take too long for that.
+    """
+    return int(np.clip(REPEATED_ROWS // n, 1, 3)) if pairs <= max(FEW_PAIRS, n // 5) else 1
+
+
+def fewer(C: np.ndarray, n: int, pairs: int) -> np.ndarray:
+    """Every second or fourth value of C where n rows are in so many pairs of classes that these take the time."""
+    step = 1 if pairs <= max(FEW_PAIRS, n // 2) else 2 if pairs <= 2 * n else 4
+    return C[step // 2 :: step] if len(C) > step else C
 
 
 def quietly(fit: Callable, *data: Any, **more: Any) -> Any:

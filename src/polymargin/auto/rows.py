@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from ..fitting.checks import class_weights
 from ..fitting.parameters import Kind
 from .grid import Folds, take, together
 
@@ -26,7 +27,7 @@ class WeightedRows:
     """X with labels y; a row counts as often as its weight says.
 
     Rows of one of the `groups`, if there are any, are never on both sides of a split; `splits` are those that were
-    asked for, if any were.
+    asked for, if any were. In accuracies a row counts `factor` times as much, by the weight of its class.
     """
 
     X: Any
@@ -34,6 +35,12 @@ class WeightedRows:
     weight: np.ndarray
     groups: np.ndarray | None = None
     splits: list[tuple[np.ndarray, np.ndarray]] | None = None
+    factor: np.ndarray | None = None
+
+    def with_class_weights(self, class_weight: Any, classes: np.ndarray, index: np.ndarray) -> WeightedRows:
+        if class_weight is None:
+            return self
+        return replace(self, factor=class_weights(class_weight, classes, index, self.weight)[index])
 
     def with_splits(self, cv: Any) -> WeightedRows:
         """With those of a splitter or a list; folds by number are made for every sample anew."""
@@ -53,7 +60,8 @@ class WeightedRows:
 
     def some(self, rows: np.ndarray) -> WeightedRows:
         groups = None if self.groups is None else self.groups[rows]
-        return WeightedRows(take(self.X, rows), self.y[rows], self.weight[rows], groups, self.splits_of(rows))
+        factor = None if self.factor is None else self.factor[rows]
+        return WeightedRows(take(self.X, rows), self.y[rows], self.weight[rows], groups, self.splits_of(rows), factor)
 
     def splits_of(self, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
         """What `splits` are for some rows; those that leave nothing to learn or to test are left out."""
@@ -82,12 +90,24 @@ class WeightedRows:
 
     def hits(self, predicted: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Which rows are predicted correctly: 0 or their weights, whose mean is 1, so that this mean is an accuracy."""
-        weight = self.weight[rows]
+        weight = self.in_scores(rows)
         return (predicted == self.y[rows]) * (weight / weight.mean())
 
     def counted(self, rows: np.ndarray) -> float:
-        """How many rows some rows stand for; weights that sum to less are shares."""
-        return max(float(self.weight[rows].sum()), float(len(rows)))
+        """How many rows some rows stand for; weights that sum to less are shares, and unequal classes tell less."""
+        weight = self.weight[rows]
+        factor = np.ones(len(rows)) if self.factor is None else self.factor[rows]
+        even = (weight @ factor) ** 2 / (weight.sum() * (weight @ factor**2))  # 1 for equal factors
+        return max(float(weight.sum()), float(len(rows))) * float(even)
+
+    def in_scores(self, rows: np.ndarray) -> np.ndarray:
+        """How much rows count in accuracies."""
+        return self.weight[rows] if self.factor is None else self.weight[rows] * self.factor[rows]
+
+    @property
+    def measure(self) -> str:
+        """What their accuracies are called."""
+        return "accuracy" if self.factor is None else "weighted accuracy"
 
 
 def checked_groups(groups: Any, y: np.ndarray) -> np.ndarray | None:

@@ -22,7 +22,7 @@ PATIENCE = 600.0  # seconds that training may take without a time limit
 NAMED = 5  # classes that a sentence names
 SOON = 10.0  # seconds beyond the announced time that are always allowed: a busy machine cannot be predicted
 SEEDS = 2**32  # as many as NumPy's older generators take
-MANY_ROWS = 25_000  # above this, machines are tried on samples first
+MANY_ROWS = 10_000  # above this, machines are tried on samples first, and times are told
 REDUCTIONS = {
     "pairwise": PairwiseSVC, "one-vs-rest": OneVsRestSVC, "core-vector": CoreVectorSVC, "landmarks": LandmarkSVC,
 }  # fmt: skip

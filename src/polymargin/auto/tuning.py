@@ -78,7 +78,9 @@ class Tuning:
         times = f"{self.cuts} x " if self.cuts > 1 else ""
         how = "the best of the grid" if max(map(len, self.grid())) > 1 else "as asked"
         folds = counted(self.folds, "fold")
-        self.tell(f"{self.point()}: {how}, accuracy {self.score:.4f} in {times}{folds} of {len(rows)} rows.")
+        self.tell(
+            f"{self.point()}: {how}, {self.task.rows.measure} {self.score:.4f} in {times}{folds} of {len(rows)} rows."
+        )
         if len(rows) == len(self.sample) < len(self.index) and max(map(len, self.grid())) > 1:
             self.climb()
 
@@ -131,6 +133,11 @@ class Tuning:
         C = grids.PATTERN_C if C == "auto" else np.array([float(C)])
         return C, grids.PATTERN_GAMMA / max(d, 1) if gamma in ("auto", "scale") else np.array([float(gamma)])
 
+    def pairs(self, rows: np.ndarray) -> int:
+        """How many machines one-versus-one trains on some rows; others have no such number."""
+        n_classes = len(np.unique(self.index[rows])) if self.task.name == "pairwise" else 1
+        return n_classes * (n_classes - 1) // 2
+
     def search(
         self, rows: np.ndarray, C: np.ndarray, gamma: np.ndarray, seconds: float, seed: Any, times: int = 1
     ) -> Any:
@@ -138,13 +145,14 @@ class Tuning:
 
         Where there are points to choose from, machines that approximate others stand back for those.
         """
-        data = self.encoded(rows)
-        machine = self.task.machine(1.0, 1.0, y=data[1], seconds=np.inf)
+        Z, y, _ = self.encoded(rows)
+        machine = self.task.machine(1.0, 1.0, y=y, seconds=np.inf).set_params(class_weight=None)
         if max(len(C), len(gamma)) > 1:
             pairs = getattr(machine, "scheme", None) == "pairwise"  # core vectors: the same but for a bias, and faster
             machine = exact_like(machine, "squared_hinge" if pairs else "hinge")
         folds = self.task.rows.folds(rows, self.cv, seed, times)
-        return grids.Grid(C, gamma, folds, seconds, self.verbose).search(machine, *data)
+        weight = self.task.rows.in_scores(rows)  # of classes as well: scores know none but those of rows
+        return grids.Grid(C, gamma, folds, seconds, self.verbose).search(machine, Z, y, weight)
 
     def keep(self, found: Any) -> None:
         self.params = grids.steadiest(found.cv_results_)
@@ -153,10 +161,12 @@ class Tuning:
     def scaled(self, rows: np.ndarray) -> Any:
         """The scaling, with the whole grid for each of the two."""
         tried, begin, why = {}, time.monotonic(), ""
-        asked = self.task.asked.scaling
+        asked, pairs = self.task.asked.scaling, self.pairs(rows)
+        C, gamma = self.grid()
+        C = grids.fewer(C, len(rows), pairs)
         for scaling in ("column", "common") if asked == "auto" else (asked,):
             self.encoder = self.scaled_by(scaling)
-            found = self.search(rows, *self.grid(), self.left() / 3, self.seed)
+            found = self.search(rows, C, gamma, self.left() / 3, self.seed)
             if found is not None:
                 tried[scaling] = found, self.encoder
             if scaling == "column" and (why := only_scaling(self.X, self.encoder.scale_)):
@@ -172,12 +182,12 @@ class Tuning:
         found, self.encoder = tried[scaling]
         self.tell(f"Scaling: {f'{asked}, as asked' if asked != 'auto' else why or reason}.")
         self.keep(found)
-        times = grids.repeats(len(rows)) if len(rows) > 0.9 * len(self.sample) else 1  # else more rows will follow
+        more_follow = len(rows) <= 0.9 * len(self.sample)
+        times = 1 if more_follow else grids.repeats(len(rows), pairs)
         times = times if self.task.rows.groups is None and self.task.rows.splits is None else 1
-        if times > 1 and max(map(len, self.grid())) > 1:
-            again = self.search(
-                rows, *self.grid(), self.left() / 3, None if self.seed is None else (self.seed + 1) % SEEDS, times - 1
-            )
+        if times > 1 and max(len(C), len(gamma)) > 1:
+            seed = None if self.seed is None else (self.seed + 1) % SEEDS
+            again = self.search(rows, C, gamma, self.left() / 3, seed, times - 1)
             if again is not None and again.status_ == found.status_ == "solved":
                 both = (found.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"])
                 found.cv_results_["mean_test_score"] = np.average(both, axis=0, weights=(1, times - 1))
@@ -236,7 +246,8 @@ class Tuning:
         if tried:
             self.params, self.score = {"C": C, "gamma": gamma}, score
             self.tell(
-                f"C = {C:.4g} and gamma = {gamma:.4g}: the best of {tried} neighbors, accuracy {score:.4f} on "
+                f"C = {C:.4g} and gamma = {gamma:.4g}: the best of {tried} neighbors, {self.task.rows.measure} "
+                f"{score:.4f} on "
                 f"{held.sum()} rows held out of {len(rows)}."
             )
 

@@ -287,6 +287,6 @@ def comparison(title: str, found: list[dict[str, Any]]) -> Any:
     for row in sorted(found, key=lambda r: -r["accuracy"]):
         table.add_row(
             escape(row["machine"]), f"{row['accuracy']:.4f}", f"{row['spread']:.4f}", f"{row['seconds']:.3f}",
-            str(row["support_vectors"]), f"{row['C']:g}", f"{row['gamma']:.4g}",
+            str(row["support_vectors"]), f"{row['C']:g}", f"{row['gamma']:.3g}",
         )  # fmt: skip
     return table

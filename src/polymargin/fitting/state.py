@@ -23,8 +23,8 @@ def whole(fit: Callable[..., Any], anew: bool = True) -> Callable[..., Any]:
         state = dict(former)
         if anew and not getattr(self, "warm_start", False):
             state = {name: value for name, value in former.items() if name.startswith("_") or not name.endswith("_")}
-        self.__dict__ = state | {"_former": former}
         try:
+            self.__dict__ = state | {"_former": former}
             return fit(self, *args, **kwargs)
         except BaseException as error:
             if vars(self).get("_former") is former:

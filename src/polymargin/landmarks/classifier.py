@@ -75,7 +75,8 @@ class LandmarkSVC(LandmarkModel):
         Largest number of passes over the rows, or over parts of them. Up to 4,096 rows are solved exactly, by the
         engine of :class:`JointSVC`; a thousand of its steps count as a pass.
     time_limit : float, default=None
-        Seconds after which no new pass begins.
+        Seconds after which no pass begins, nor one that would end later. Where not even a first step fits in, the model
+        is the rule of the nearest class mean, and its gap infinite.
     memory : "auto", int or str, default="auto"
         Memory for kernel values, as in :class:`JointSVC`: those that do not fit are recomputed in every pass.
     n_jobs, verbose

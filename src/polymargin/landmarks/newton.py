@@ -53,6 +53,7 @@ DAMPING, AGAIN = 0.5, 0.02  # at the start, in units of C times weight, and at t
 EASED, RAISED = 4.0, 3.0  # by which damping falls after a step as good as foretold, and grows after one too long
 GOOD, LONG = 0.7, 0.6  # the best step along a direction, in units of that taken, from which and up to which it was so
 IDLE = 4  # steps without any gain: rounding has the last word
+FIRST_STEP = 0.3  # seconds that what leads to the first step may take in any case
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,8 @@ class Curved:
         found = _core.curvature_product(self.phi, d, y, self.first, self.second, self.scale, reference)
         return found.reshape(d.shape)
 
-    def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """The Newton direction by conjugate gradients, to a tenth of the gradient: more does not pay."""
+    def direction(self, gradient: np.ndarray, until: float) -> np.ndarray:
+        """The Newton direction by conjugate gradients, to a tenth of the gradient: more does not pay, nor does time."""
 
         def precondition(r: np.ndarray) -> np.ndarray:
             return cho_solve(self.factor, r.T, check_finite=False).T
@@ -162,7 +163,7 @@ class Curved:
             x, r = x + step * p, r - step * Hp
             z = precondition(r)
             rz, last = float(np.vdot(r, z)), rz
-            if not rz > CG_TOL**2 * first:
+            if not rz > CG_TOL**2 * first or time.monotonic() > until:
                 break
             p = z + rz / last * p
         return x
@@ -203,6 +204,8 @@ class Newton:
     signalled: bool = False
     best: Point | Any = None  # of the smallest P, but for W = 0
     proof: tuple[float, np.ndarray] | None = None  # linear part and V of the best dual point
+    a_pass: float = 0.0  # seconds that the last one took
+    then: float = 0.0  # passes that are to follow, in units of these
     s: float = FIRST
     t: float = 1.0  # the step that is tried first
     damping: float = DAMPING
@@ -228,7 +231,7 @@ class Newton:
         return relative_gap(self.primal, self.dual)
 
     def run(self, rows: Any, W: np.ndarray) -> Newton:
-        """Minimize from W; `rows` has `sums(W, s, run)` and `curved(point, s, damping, factor)`."""
+        """Minimize from W; `rows` has `sums(W, s, run)`, `curved(point, s, damping, factor)` and `effort()`."""
         self.rows, self.proof = rows, None
         self.best = cast(Any, None)
         try:
@@ -248,6 +251,7 @@ class Newton:
         curvature: Curved | Any = None
         while self.gap > self.tol:
             again = curvature is not None and curvature.s == self.s and curvature.steps <= FEW
+            self.spare(self.rows.effort() * self.a_pass)
             curvature = self.rows.curved(now, self.s, self.damping, curvature.factor if again else None)
             now = self.lowered(now)
             before = (self.gap, now.smooth)
@@ -277,7 +281,8 @@ class Newton:
                 share = float(np.vdot(move, g)) / bend
                 g -= share * change
                 passed.append((move, change, bend, share))
-        d = curvature.direction(g)
+        left = self.left() - self.a_pass
+        d = curvature.direction(g, time.monotonic() + (left if self.usable else max(left, FIRST_STEP)))
         for move, change, bend, share in reversed(passed):
             d -= (share + float(np.vdot(change, d)) / bend) * move
         return d
@@ -313,9 +318,10 @@ class Newton:
         """A pass, after a look at the limits."""
         if self.n_iter >= self.max_iter:
             raise Ended("max_iter")
-        self.tell()
+        self.tell(self.a_pass)
+        begin = time.monotonic()
         point = self.rows.sums(W, self.s, self)
-        self.n_iter += 1
+        self.n_iter, self.a_pass = self.n_iter + 1, time.monotonic() - begin
         if not self.usable or point.primal < self.best.primal:
             self.best = point
         self.prove(point)
@@ -332,12 +338,22 @@ class Newton:
         t = float(np.clip((gain - np.vdot(V, move)) / size, 0, 1)) if size > 0 else float(gain > 0)
         self.proof = (linear + t * gain, V + t * move)
 
-    def tell(self) -> None:
-        """Report, and end where a limit is reached; no clock ends a fit before its first step."""
+    def tell(self, seconds: float) -> None:
+        """Report, and end where the caller wants it or time does not `spare` the seconds that follow."""
         if self.report and self.report(self.event()):
             raise Ended("interrupted")
-        if self.usable and time.monotonic() > self.deadline:
+        self.spare(seconds)
+
+    def spare(self, seconds: float) -> None:
+        """End where there is no time for what takes so long. No clock ends a fit before a first step that is short."""
+        left = self.left()
+        if seconds > (left if self.usable else max(left, FIRST_STEP)):
             raise Ended("time_limit")
+
+    def left(self) -> float:
+        """Seconds to the deadline, without the pass over all rows that follows, unless that is most of them."""
+        left, last = self.deadline - time.monotonic(), self.then * self.a_pass
+        return left - last if last < 0.5 * left else left
 
     def event(self) -> dict[str, Any]:
         text = f"pass {self.n_iter}  gap {self.gap:.2g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,9 @@ from .newton import FEWEST, ROWS, Curved, Losses, Point, expanded, moments
 PART = 8  # of the rows, at most, stand for the curvature of all where these are few
 FLAT = 1e-6  # of the mean curvature: rows with less have no part in a Newton step
 STEP_NUMBERS, ROW_BYTES = 18.0, 40.0  # bytes, measured: per kernel value of a Newton step, per row
-STEP = 1 << 16  # examples between two looks at the clock; a multiple of the core's tile
+STEP, WORK = 1 << 16, 1 << 32  # examples between two looks at the clock, and these times landmarks and classes, at most
+TILE = 256  # the core's: steps are multiples of it
+STEP_PASSES = 6.0  # that a Newton step takes besides its own, if the curvature is that of all rows
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class HeldRows:
 
     def __init__(self, e: Strong, basis: Basis, losses: Losses, limits: Limits) -> None:
         self.y, self.strength, self.L, self.losses, self.seed = e.y, e.strength, basis.L, losses, limits.seed
+        self.n = len(e.y)
         self.core = _core.LandmarkRows(
             as_data(e.X), as_data(basis.Z), basis.kernel(basis.Z, e.X), basis.at,
             np.ascontiguousarray(e.rows, dtype=np.int64), e.y, e.strength, dtype=basis.dtype,
@@ -56,15 +60,20 @@ class HeldRows:
         n, T, m = len(self.y), len(W), len(self.L)
         curvature = np.zeros(n, dtype=np.float32)
         total, G, g = np.zeros(3), np.zeros(T * m), np.zeros(T)
-        for at in range(0, n, STEP):
+        step, begin = max(TILE, min(STEP, WORK // (T * m) // TILE * TILE)), time.monotonic()
+        for at in range(0, n, step):
             if at:
-                run.tell()
-            end = min(at + STEP, n)
+                run.tell((time.monotonic() - begin) * (n - at) / at)
+            end = min(at + step, n)
             part = self.core.sums(at, end, U, b, s, curvature[at:end])
             total += (part["loss"], part["smooth"], part["linear"])
             G += part["G"]
             g += part["g"]
         return point_of(self.L, W, total, G, g, curvature)
+
+    def effort(self) -> float:
+        """What a Newton step takes, in passes."""
+        return 1 + STEP_PASSES * min(1.0, self.most_curved() / len(self.y))
 
     def curved(self, point: Point, s: float, damping: float = 0.0, factor: Any = None) -> Curved:
         """Rows that stand for the curvature at a point: all, or enough of them, the more curved the likelier."""

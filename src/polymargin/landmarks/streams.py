@@ -7,6 +7,7 @@ partition it comes in, and sums over blocks depend on these only by rounding.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -29,7 +30,7 @@ CURVED, WIDEST = 16, 0.5  # curved rows per landmark that the sample shall have,
 class Quiet:
     """A run without limits."""
 
-    def tell(self) -> None:
+    def tell(self, seconds: float) -> None:
         pass
 
 
@@ -104,19 +105,24 @@ class BlockSums:
 class SourceRows:
     """All rows of a source, as Newton steps see them; the sample has the curvature."""
 
-    def __init__(self, source: Any, form: StreamForm, basis: Basis, sample: HeldRows) -> None:
-        self.source, self.L, self.sample = source, basis.L, sample
+    def __init__(self, source: Any, n: int, form: StreamForm, basis: Basis, sample: HeldRows) -> None:
+        self.source, self.n, self.L, self.sample = source, n, basis.L, sample
         self.form = replace(form, Z=basis.Z, at=basis.at, dtype=basis.dtype)
         self.evaluations = 0
 
     def sums(self, W: np.ndarray, s: float, run: Any) -> Point:
         function = BlockSums(self.form, *expanded(self.L, W), s)
         found: list[Sums] = []
+        begin = time.monotonic()
         for part in self.source.map(function):
             found = [function.merged(found[0], part)] if found else [part]
-            run.tell()
+            run.tell((time.monotonic() - begin) * (self.n / max(found[0].n, 1) - 1))
         self.evaluations += found[0].n * len(self.L)
         return point_of(self.L, W, found[0].total, found[0].G, found[0].g)
+
+    def effort(self) -> float:
+        """What a Newton step takes, in passes: the sample's are short."""
+        return 1.0
 
     def curved(self, point: Point, s: float, damping: float = 0.0, factor: Any = None) -> Curved:
         """By the sample; where too few of its rows are within s of a kink, those within more, as dense as these."""
@@ -146,6 +152,9 @@ def train_source(task: LandmarkTask, source: Any, facts: Facts, form: StreamForm
         return fit
     rows_held = Strong(task.X, task.rows, task.y, task.f.C * task.weight)
     limits = replace(task.limits, memory=task.limits.memory / 2)
-    sample = HeldRows(rows_held, fit.basis, task.losses, limits)
-    finish_from(task, fit, SourceRows(source, form, fit.basis, sample))
+
+    def rows_of(basis: Basis) -> SourceRows:
+        return SourceRows(source, n, form, basis, HeldRows(rows_held, basis, task.losses, limits))
+
+    finish_from(task, fit, rows_of)
     return fit

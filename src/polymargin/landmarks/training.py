@@ -8,10 +8,12 @@ first half of them, with their weights, begins a fit with all.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from .. import _core
 from ..fitting.examples import Examples
@@ -20,7 +22,7 @@ from ..kernels import LINEAR, as_data
 from ..training.problem import Formulation
 from ..training.solve import solve
 from .choice import FEWEST, POOL, Basis, Choice, candidates, marks, taken
-from .newton import AGAIN, Losses, Newton, expanded
+from .newton import AGAIN, Losses, Newton, expanded, moments
 from .passes import HeldRows, Strong
 
 SMALL = 4096  # rows up to which a problem is solved exactly, by the engine of JointSVC on explicit features
@@ -33,6 +35,7 @@ ROUGH = 1e-2  # gap of all levels but the last
 LEAST_GAIN = 3e-3  # or what a step gains, of P: on fewer rows P is off by more
 HELD_OUT = 20_000  # rows that compare numbers of landmarks, at most
 HELD_AT_ONCE = 1024  # of them, whose kernel values stay in a cache
+MANY = 64  # classes, with which to begin with more landmarks may be all that there is time for
 RACE = (20_000, 100_000)  # rows that train for it, at least and at most; an eighth of all between
 
 
@@ -73,6 +76,7 @@ class Fit:
     evaluations: int = 0
     s: float | None = None
     trained: int = 0  # rows that W comes from
+    pace: float = 0.0  # seconds that a pass takes, per row and landmark
 
 
 def pool_of(task: LandmarkTask, how: str, most: int) -> tuple[Choice, np.ndarray]:
@@ -116,7 +120,27 @@ def train(task: LandmarkTask, how: Any, n_landmarks: Any) -> Fit:
         fit.status, fit.signalled = "interrupted", True
     if fit.W is None:
         fit.W = np.zeros((task.n_classes, len(fit.basis.at) + 1))
+    if fit.status == "time_limit" and not fit.W.any():
+        class_means(task, fit)
     return fit
+
+
+def class_means(task: LandmarkTask, fit: Fit) -> None:
+    """The rule of the nearest class mean, where there was no time for a step: it is of use, and proves nothing."""
+    basis, T = fit.basis, task.n_classes
+    part = np.random.default_rng(task.limits.seed).permutation(len(task.y))[:HELD_OUT]
+    size = np.bincount(task.y[part], weights=task.weight[part], minlength=T)
+    G = np.zeros((T, len(basis.at)))
+    for first in range(0, len(part), HELD_AT_ONCE):
+        at = part[first : first + HELD_AT_ONCE]
+        K = basis.values(task.X, task.rows[at], task.limits.threads, basis.dtype)
+        G += csr_array((task.weight[at], (task.y[at], np.arange(len(at)))), shape=(T, len(at))) @ K.T
+    means = moments(basis.L, G / np.maximum(size, 1e-300)[:, None], np.zeros(T))
+    seen = size > 0
+    means[:, -1] = -0.5 * np.sum(means**2, axis=1)
+    means[~seen, -1] = means[seen].min()  # classes without a row in the sample
+    fit.W = means - means[seen].mean(axis=0)
+    fit.primal, fit.gap = np.inf, np.inf
 
 
 def m_chosen(choice: Choice, m: int) -> np.ndarray:
@@ -130,7 +154,8 @@ def finish(task: LandmarkTask, fit: Fit) -> None:
         return exact(task, fit)
     order = np.random.default_rng(task.limits.seed).permutation(n)
     for size in levels(n, m, fit.trained)[:-1]:
-        descend(task, fit, order[:size])
+        if fit.status != "time_limit":
+            descend(task, fit, order[:size])
         if fit.signalled:
             return
     descend(task, fit, None)
@@ -161,6 +186,16 @@ def descend(task: LandmarkTask, fit: Fit, part: np.ndarray | None) -> None:
     fit.trained, fit.evaluations = len(part), fit.evaluations + int(rows.core.evaluations)
     if every:
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
+    if doubled(fit):
+        descend(task, fit, None if every else part)
+
+
+def doubled(fit: Fit) -> bool:
+    """Whether rounding of float32 had the last word, as with a large C: the fit then goes on in float64."""
+    if fit.status != "stalled" or fit.basis.dtype == "float64":
+        return False
+    fit.basis = replace(fit.basis, dtype="float64")
+    return True
 
 
 def stepped(task: LandmarkTask, fit: Fit, rows: Any, start: np.ndarray, tol: float, enough: float = 0.0) -> Newton:
@@ -168,43 +203,59 @@ def stepped(task: LandmarkTask, fit: Fit, rows: Any, start: np.ndarray, tol: flo
     run = Newton(
         task.losses, tol, task.limits.max_iter, task.limits.deadline, task.limits.progress, task.began, fit.n_iter
     )
-    run.enough = enough
+    run.enough, run.then = enough, len(task.y) / rows.n if rows.n < len(task.y) else 0.0
+    numbers = rows.n * len(fit.basis.at)
+    run.a_pass = fit.pace * numbers
     if fit.s is not None:
         run.s, run.damping = fit.s, AGAIN
     run.run(rows, start)
+    fit.pace = run.a_pass / numbers
     fit.n_iter, fit.s = run.n_iter, run.s
     fit.status, fit.signalled = run.status, run.signalled
     fit.W = run.best.W if run.best is not None else start
     return run
 
 
-def finish_from(task: LandmarkTask, fit: Fit, rows: Any) -> None:
-    """All rows of a source, from a fit on a sample of them."""
+def finish_from(task: LandmarkTask, fit: Fit, rows_of: Callable[[Basis], Any]) -> None:
+    """All rows of a source, from a fit on a sample of them; `rows_of` are they with landmarks."""
     fit.primal, fit.dual, fit.gap = np.inf, -np.inf, np.inf
+    rows = rows_of(fit.basis)
     try:
         run = stepped(task, fit, rows, fit.W, task.limits.tol)
         fit.primal, fit.dual, fit.gap = run.primal, run.dual, run.gap
     except KeyboardInterrupt:
         fit.status, fit.signalled = "interrupted", True
     fit.evaluations += rows.evaluations
+    if doubled(fit):
+        finish_from(task, fit, rows_of)
 
 
 def exact(task: LandmarkTask, fit: Fit) -> None:
-    """Few rows: the engine of the joint machines on explicit features, to a violation far below tol."""
-    phi = np.ascontiguousarray(fit.basis.features(task.X, task.rows, 1).T)
-    n, limits = len(task.y), task.limits
-    e = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR)
+    """Few rows: the engine of the joint machines, to a violation far below tol; on their kernel values where all are
+    landmarks, else on explicit features."""
+    n, basis, limits = len(task.y), fit.basis, task.limits
+    every = len(basis.at) == n and (task.given or basis.numbers is not None)
+    if every:
+        e, held = Examples(task.X, task.rows, task.y, task.n_classes, task.weight, task.kernel(task.X, task.X)), 0
+    else:
+        phi = np.ascontiguousarray(basis.features(task.X, task.rows, 1).T)
+        e, held = Examples(phi, np.arange(n), task.y, task.n_classes, task.weight, LINEAR), 2 * phi.nbytes
     limits = replace(limits, tol=min(1e-6, 0.1 * limits.tol), max_iter=STEPS * limits.max_iter)
-    s = solve(task.f, e, replace(limits, memory=max(limits.memory - 2 * phi.nbytes, 0.1 * limits.memory)))
+    s = solve(task.f, e, replace(limits, memory=max(limits.memory - held, 0.1 * limits.memory)))
     B = s.B
     if B is None:
         B = -np.ones((task.n_classes, n)) / task.n_classes
         B[task.y, np.arange(n)] += 1
         B *= s.alpha
-    fit.W = np.column_stack([B @ phi, B.sum(axis=1)])
+    if every:
+        numbers = basis.at if basis.numbers is None else basis.numbers[basis.at]
+        W = B[:, np.searchsorted(task.rows, numbers)] @ basis.L
+    else:
+        W = B @ phi
+    fit.W = np.column_stack([W, B.sum(axis=1)])
     fit.primal, fit.dual, fit.gap = s.primal_objective, s.dual_objective, s.duality_gap
     fit.status, fit.signalled, fit.n_iter = s.status, s.signalled, fit.n_iter + -(-s.n_iter // STEPS)
-    fit.evaluations += phi.size
+    fit.evaluations += n * len(basis.at)
     if fit.gap <= task.limits.tol and fit.status != "interrupted":  # a limit may end the polishing of a solution
         fit.status = "solved"
 
@@ -216,7 +267,8 @@ def race(task: LandmarkTask, fit: Fit, choice: Choice, at: np.ndarray) -> None:
     held = min(n // 5, HELD_OUT)
     out, part = order[:held], order[held : held + int(np.clip(n // 8, *RACE))]
     limit, right = task.limits.deadline, None
-    m = 128 if n > RACE[0] else 512
+    hurried = np.isfinite(limit) and task.n_classes > MANY
+    m = 128 if n > RACE[0] or hurried else 512
     while True:
         begin = time.monotonic()
         basis, W = fit.basis, fit.W
@@ -230,6 +282,8 @@ def race(task: LandmarkTask, fit: Fit, choice: Choice, at: np.ndarray) -> None:
             descend(task, fit, part[:size])
             if fit.status in ("interrupted", "time_limit", "max_iter") or fit.signalled:
                 return
+        if time.monotonic() + 0.5 * (time.monotonic() - begin) > limit:
+            return
         now = hits(task, fit, out)
         if right is not None:
             won, lost = np.count_nonzero(now & ~right), np.count_nonzero(right & ~now)

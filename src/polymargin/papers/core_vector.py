@@ -114,7 +114,7 @@ def compute(row: str, column: str, fast: bool) -> dict:
     n_support = [int(np.sum(model.n_support_)) for model in models]
     return {
         "accuracy [%]": mean_and_deviation(accuracy),
-        "support vectors": np.mean(n_support),
+        "support vectors": mean_and_deviation(n_support),
         "status": models[0].status_,
     }
 
@@ -251,7 +251,7 @@ DECIDED = (
     "there are about 1 / epsilon core vectors. For Synth 1 that is 667, while the paper prints 291.",
     "MCVM uses the simplex code without a bias. The code as printed (plus signs, bias) has a separate column; with "
     "it, two classes do not repel each other. Cells of MCVM and CVM are means over the seeds 0 to 4, with their "
-    "deviation (CVM: stored with one seed). Times are processor seconds, those of MCVM and CVM with seed 0.",
+    "deviation (CVM on Synth 2: one seed). Times are processor seconds, those of MCVM and CVM with seed 0.",
     "The paper does not print the SVM's C; we use 1. The CVM has no bias, unlike eq. 5 of the paper, and stops at a "
     "certified gap of 1%, because its ball test of 1e-5 would not end.",
     "We disagree with the paper on CVM: there, MCVM is more accurate than CVM on every set, while here CVM is at least "

@@ -32,11 +32,17 @@ def plane(ax: Any, title: str) -> Any:
     return ax.figure
 
 
+def numbered(make: Callable[..., tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """A drawn set whose classes are 1, 2, .. as in the paper and in the tables."""
+    X, y = make(random_state=SEED)
+    return X, y + 1
+
+
 # ---- figures 1 to 5: what is minimized -----------------------------------------------------------
 
 
 def draw_distance(fast: bool) -> Any:
-    X, y = make_two_blobs(random_state=SEED)
+    X, y = numbered(make_two_blobs)
     shown = PrototypeDisplay.from_estimator(hard_margin(X, y), X, y)
     for artist in (shown.mean_, *shown.arrows_):
         artist.remove()
@@ -47,7 +53,7 @@ def draw_distance(fast: bool) -> Any:
 
 def draw_prototypes(make: Callable[..., tuple[np.ndarray, np.ndarray]], title: str) -> Callable[[bool], Any]:
     def draw(fast: bool) -> Any:
-        X, y = make(random_state=SEED)
+        X, y = numbered(make)
         return plane(PrototypeDisplay.from_estimator(hard_margin(X, y), X, y).ax_, title)
 
     return draw
@@ -73,8 +79,8 @@ def draw_mapping(fast: bool) -> Any:
     figure = pyplot().figure(figsize=(8.0, 3.8), layout="constrained")
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2, projection="3d")
     color = colors(3)[y]
-    left.scatter(X[:, 0], y, c=color, s=12)
-    left.set(title="Three classes on a line", xlabel="feature", ylabel="class", yticks=range(3), ylim=(-1, 3))
+    left.scatter(X[:, 0], y + 1, c=color, s=12)
+    left.set(title="Three classes on a line", xlabel="feature", ylabel="class", yticks=(1, 2, 3), ylim=(0, 4))
     right.scatter(*Z.T, c=color, s=12)
     right.scatter(*Z.mean(axis=0), c="black", marker="X", s=70)
     right.set(title="The same rows in kernel space (X: mean)", xlabel="PC 1", ylabel="PC 2", zlabel="PC 3")

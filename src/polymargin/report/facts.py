@@ -46,6 +46,7 @@ def facts(model: Any, X: Any, y: np.ndarray, *, title: str, source: str, random_
         "choices": list(model.explain_choices_),
         "scores": score_facts(y, predicted, model.classes_),
         "cross_validated": getattr(model, "cv_score_", None),
+        "measure": "accuracy" if getattr(model, "class_weight", None) is None else "weighted accuracy",
         "seen": seen_in_training(model.machine_, Z),
         "calibration": calibration_facts(P, y, model.classes_),
         "embedding": embedding_facts(Z, y, predicted, model.classes_, random_state),

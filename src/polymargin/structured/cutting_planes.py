@@ -29,8 +29,10 @@ GAINED = 0.99  # a round must shrink the gap below this share of it, or there is
 NEXT_GAP = 0.01  # share of the gap that a round aims to leave
 POLISH = 30  # most rounds of polishing
 WASTED_ROUNDS = 4  # most of these rounds that may fail to halve the gap
-# oracle(w) -> (xi, group, vectors, offsets): the loss of every group, and cuts that are tight at w
-Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
+MOST_CUTS, NUMBERS = 1024, 1 << 22  # of one round, and in them: those of all rows and classes would fill any memory
+# oracle(w) -> (xi, group, cuts): the loss of every group, the groups with a cut that is tight at w, and a function that
+# gives the vectors and offsets of those of some groups
+Oracle = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]]]
 
 
 @dataclass
@@ -123,7 +125,7 @@ def minimize(
     try:
         while True:
             w = cuts.w if n_iter or start is None else start
-            xi, group, vectors, offsets = oracle(w)
+            xi, group, tight = oracle(w)
             primal, dual = 0.5 * w @ w + float(cuts.caps @ xi), cuts.dual(w)
             if primal < best:
                 best, best_w = primal, w
@@ -142,7 +144,10 @@ def minimize(
             if limits.progress is not None and limits.progress(event):
                 status = "interrupted"
                 break
-            new = np.flatnonzero(xi[group] > cuts.slack(w)[group] + 1e-13 * xi[group])
+            missing = xi[group] - cuts.slack(w)[group]
+            new = group[missing > 1e-13 * xi[group]]
+            if len(new) > (most := max(1, min(MOST_CUTS, NUMBERS // size))):
+                new = np.sort(group[np.argpartition(-missing, most)[:most]])
             if len(new) == 0:  # no cut is missing: the small program is not solved well enough
                 if exact < 1e-12 and path[-1] > GAINED * path[-2]:
                     if steps == PROGRAM_STEPS[1]:
@@ -150,7 +155,8 @@ def minimize(
                         break
                     steps = PROGRAM_STEPS[1]
                 exact = max(1e-2 * exact, 1e-13)
-            cuts.add(group[new], vectors[new], offsets[new])
+            else:
+                cuts.add(new, *tight(new))
             wanted = min(max(goal, NEXT_GAP * path[-1]), tol)  # cuts are still missing: more exact would be wasted
             cuts.solve(exact * wanted * max(best, 1e-300) / cuts.caps.sum(), steps)
     except KeyboardInterrupt as stop:  # the model is the best so far

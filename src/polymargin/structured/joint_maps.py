@@ -16,6 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+SCORES_AT_ONCE = 1 << 20  # scores at a time, so that no array of rows and classes is built
+
 
 class JointMap(Protocol):
     """A user's own outputs: pass an object with these methods as `StructuredSVC(joint_map=...)`.
@@ -63,16 +65,19 @@ class Classes:
 
     def look(self, w: np.ndarray) -> tuple[np.ndarray, Any]:
         """xi of every row, and its most violated class, delta and s."""
-        i = np.arange(len(self.y))
-        F = np.asarray(self.X @ w.reshape(len(self.loss), -1).T)
-        delta = self.loss[self.y]
-        F -= F[i, self.y][:, None]
+        W, step = w.reshape(len(self.loss), -1), max(1, SCORES_AT_ONCE // len(self.loss))
+        parts = [self._look(self.X[at : at + step], self.y[at : at + step], W) for at in range(0, len(self.y), step)]
+        xi, *found = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return xi, tuple(found)
+
+    def _look(self, X: Any, y: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, ...]:
+        i, F, delta = np.arange(len(y)), np.asarray(X @ W.T), self.loss[y]
+        F -= F[i, y][:, None]
         H = delta * (1 + F) if self.rescaling == "slack" else delta + F
         z = np.argmax(H, axis=1)
         xi = np.maximum(H[i, z], 0.0)
         b = np.where(xi > 0, delta[i, z], 0.0)
-        s = np.where(xi > 0, b if self.rescaling == "slack" else 1.0, 0.0)
-        return xi, (z, b, s)
+        return xi, z, b, np.where(xi > 0, b if self.rescaling == "slack" else 1.0, 0.0)
 
     def summed(self, found: Any, weight: np.ndarray) -> tuple[np.ndarray, float]:
         """The cuts of all rows, weighted and added up."""
@@ -139,8 +144,12 @@ def one_slack(outputs: Any, weight: np.ndarray) -> Any:
 
     def oracle(w: np.ndarray) -> tuple:
         xi, found = outputs.look(w)
-        g, b = outputs.summed(found, weight)
-        return np.array([weight @ xi]), np.zeros(1, dtype=np.int64), g[None, :], np.array([b])
+
+        def cuts(_: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            g, b = outputs.summed(found, weight)
+            return g[None, :], np.array([b])
+
+        return np.array([weight @ xi]), np.zeros(1, dtype=np.int64), cuts
 
     return oracle
 
@@ -150,7 +159,6 @@ def n_slack(outputs: Any) -> Any:
 
     def oracle(w: np.ndarray) -> tuple:
         xi, found = outputs.look(w)
-        which = np.flatnonzero(xi > 0)
-        return (xi, which, *outputs.single(found, which))
+        return xi, np.flatnonzero(xi > 0), lambda which: outputs.single(found, which)
 
     return oracle

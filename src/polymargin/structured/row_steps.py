@@ -74,14 +74,12 @@ class Steps:
 
     def attempt(self, B: np.ndarray | None, limits: Limits) -> Solution:
         e = self.e
-        D = np.zeros((len(e), e.n_classes))
-        if B is not None:
-            D = margins.rows_of_prototypes(OWN.margins, B / self.size, e.y, e.weight)
+        D = None if B is None else margins.rows_of_prototypes(OWN.margins, B / self.size, e.y, e.weight)
         if self.in_weights:
             losses = linear.LinearLosses(e.weight, np.zeros(len(e)), True, self.given.ones, self.loss)
             return linear.solve(losses, e, limits, D)
         f = Formulation(OWN, intercept="regularized" if self.given.ones else "none")
-        return margins.solve(f, e, limits, D.T)
+        return margins.solve(f, e, limits, None if D is None else D.T)
 
     def answer(self, s: Solution, n_iter: int) -> tuple[Answer, np.ndarray]:
         e, given, limits = self.e, self.given, self.limits
