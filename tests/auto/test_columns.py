@@ -320,8 +320,10 @@ def test_messages():
     encoder = ColumnEncoder().fit(TABLE)
     with pytest.raises(ValueError, match="expected numbers in column 'size' as in fit, got 'big'"):
         encoder.transform(TABLE.astype(object).assign(size="big"))
-    with pytest.raises(ValueError, match="expected X to be finite, got infinity"):
+    with pytest.raises(ValueError, match=r"got infinity in row 0, column 1 \(1 such value\)"):
         ColumnEncoder().fit([[1.0, np.inf], [0.0, 1.0]])
+    with pytest.raises(ValueError, match=r"got NaN in row 2, column 1 \(2 such values\)"):
+        ColumnEncoder().fit(sp.csr_array([[1.0, 0.0], [0.0, 0.0], [0.0, np.nan], [np.inf, 1.0]]))
     with pytest.raises(ValueError, match="expected finite numbers in column 'size', got infinity in row 0"):
         encoder.transform(TABLE.assign(size=np.inf))
     with pytest.raises(ValueError, match="scaling"):

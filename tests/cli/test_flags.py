@@ -71,6 +71,29 @@ def test_what_tune_prints_of_machines_with_choices_of_their_own(folder, machine)
     assert f"{search.best_score_:.6g}" in done.stdout and f"accuracy {search.best_score_:.4f} in 2 folds" in said
 
 
+@pytest.mark.parametrize("asked", [["--balanced"], ["--weights", "barolo=5", "--weights", "barbera=0.5"]])
+def test_what_tune_prints_of_weights(folder, asked):
+    """The same weights in `fit`, which is told the same weighted accuracy."""
+    done = run("tune", "train.csv", "-t", "cultivar", "--folds", 3, *asked, cwd=folder)
+    words = shlex.split(done.stdout.partition("Use them: polymargin ")[2])
+    assert " ".join(asked) in " ".join(words)
+    score = float(done.stdout.partition("cv_weighted_accuracy")[2].split()[1])
+    assert f"as asked, weighted accuracy {score:.4f} in 3 folds" in run(*words, "-o", "tuned.pm", cwd=folder).stdout
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        (["--balanced", "--weights", "barolo=2"], "expected --weights or --balanced, got both"),
+        (["--weights", "merlot=2"], "with a class among barbera, barolo, grignolino, got 'merlot=2'"),
+        (["--balanced", "--method", "criterion-I"], "expected --method grid with --balanced or --weights"),
+    ],
+)
+def test_weights_that_tune_refuses(folder, asked, said):
+    done = run("tune", "train.csv", "-t", "cultivar", *asked, cwd=folder, code=1)
+    assert said in done.stderr
+
+
 def test_what_was_asked_for_is_said_by_fit_and_report(folder):
     groups = ("--groups", "hue", "--drop", "hue")
     asked = ("--C", 1, "--gamma", 0.1, "--kernel", "linear", "--weights", "barolo=2", *groups)

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..files.readers import counted
 from ..files.records import NAMES, stored
 from ..fitting.checks import canonical, check_sample_weight
 from ..fitting.parameters import NONE, Kind, Name, Number, check_parameters
@@ -331,9 +332,20 @@ def _checked(encoder: ColumnEncoder, X: Any, *, reset: bool) -> Any:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: expected X to hold real numbers or words, got complex numbers")
     X = X.astype(np.float64, copy=False)
-    values = X.data if sp.issparse(X) else X
-    if np.isinf(values).any() or (sp.issparse(X) and np.isnan(values).any()):
-        raise ValueError(
-            "expected X to be finite, got infinity or, in a sparse matrix, NaN; correct these values first"
-        )
+    _check_finite(X)
     return X
+
+
+def _check_finite(X: Any) -> None:
+    """No infinity in a matrix, and no gaps either if it is sparse."""
+    if sp.issparse(X):
+        wrong = np.flatnonzero(~np.isfinite(X.data))
+        places = np.column_stack([np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]])
+        found = "NaN" if len(wrong) and np.isnan(X.data[wrong[0]]) else "infinity"
+    else:
+        places, found = np.argwhere(np.isinf(X)), "infinity"
+    if len(places):
+        raise ValueError(
+            f"expected X to be finite, got {found} in row {places[0, 0]}, column {places[0, 1]} "
+            f"({counted(len(places), 'such value')}); correct these values first"
+        )

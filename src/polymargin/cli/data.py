@@ -16,8 +16,10 @@ from sklearn.model_selection import cross_val_score, train_test_split
 
 from ..files.readers import counted
 from ..files.whole_files import write_figure
+from ..fitting.checks import class_weights
 from .terminal import (
     As,
+    Balanced,
     Columns,
     Data,
     Drop,
@@ -28,7 +30,9 @@ from .terminal import (
     Refusal,
     Seed,
     Target,
+    Weights,
     check_folder,
+    class_weight_of,
     columns_asked,
     err,
     labeled,
@@ -81,7 +85,13 @@ def testable(y: np.ndarray, data: Path) -> np.ndarray:
     return at
 
 
-def check_method(method: str, machine: str, ellipsoidal: bool, groups: str | None) -> None:
+def importance_of(class_weight: Any, y: np.ndarray) -> np.ndarray:
+    """How much every row counts, in training and in scores, if its class weighs so much."""
+    classes, index = np.unique(y, return_inverse=True)
+    return class_weights(class_weight, classes, index, np.ones(len(y)))[index]
+
+
+def check_method(method: str, machine: str, ellipsoidal: bool, groups: str | None, weighted: bool) -> None:
     from ..auto.task import REDUCTIONS
     from ..machines import MACHINES
 
@@ -93,6 +103,10 @@ def check_method(method: str, machine: str, ellipsoidal: bool, groups: str | Non
         raise Refusal("expected --method criterion-I or criterion-II with --ellipsoidal, got grid")
     if groups is not None and method != "grid":
         raise Refusal(f"expected --method grid with --groups, got {method}; the criteria split no rows")
+    if weighted and method != "grid":
+        raise Refusal(
+            f"expected --method grid with --balanced or --weights, got {method}; the criteria know no weights"
+        )
 
 
 def tune(
@@ -106,6 +120,8 @@ def tune(
     ellipsoidal: Annotated[bool, typer.Option(help="one width per column (the criteria only)")] = False,
     folds: Folds = 5,
     groups: Groups = None,
+    balanced: Balanced = False,
+    weights: Weights = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -115,9 +131,10 @@ def tune(
     from ..selection.radius_margin import RadiusMarginSearch
     from ..selection.search_cv import KernelSearchCV
 
-    check_method(method, machine, ellipsoidal, groups)
+    check_method(method, machine, ellipsoidal, groups, balanced or bool(weights))
     choice = Columns.of(drop, only, kinds, groups)
     X, y = labeled(data, target, choice.read_as_text())
+    importance = importance_of(class_weight_of(balanced, weights, y), y)
     X, shared = without_groups(X, data, groups)
     Z = encoded(X, data, choice)
     more = particulars(machine, len(np.unique(y)), seed)
@@ -128,9 +145,10 @@ def tune(
             at = testable(y, data)
             cv = splits_of(y[at], None if shared is None else shared[at], folds, seed)
             search = KernelSearchCV(estimator, C=PATTERN_C, gamma=PATTERN_GAMMA / Z.shape[1], cv=cv, refit=False)
-            search.fit(Z[at], y[at])
+            search.fit(Z[at], y[at], sample_weight=importance[at])
             done = f", {counted(search.n_splits_, 'fold')} of {len(at)} rows"
-            score = {"cv_accuracy": float(search.best_score_)}
+            weighted = "weighted_" if balanced or weights else ""
+            score = {f"cv_{weighted}accuracy": float(search.best_score_)}
         else:
             kernel = "ellipsoidal" if ellipsoidal else "spherical"
             search = RadiusMarginSearch(estimator, criterion=method.removeprefix("criterion-"), kernel=kernel).fit(Z, y)
@@ -147,6 +165,7 @@ def tune(
         numbers = ["--C", repr(float(facts["C"])), "--gamma", repr(float(facts["gamma"]))]
         words = [str(data), *option("--target", target), "--machine", machine, "--scaling", "column", *numbers]
         words += [*choice.words(), *(option("--groups", groups) if groups else [])]
+        words += [*["--balanced"] * balanced, *(w for word in weights or [] for w in option("--weights", word))]
         words += [*(["--folds", str(folds)] if folds != 5 else []), *(["--seed", str(seed)] if seed else [])]
         out.print(escape(f"Use them: polymargin fit {shlex.join(words)}"), soft_wrap=True)
 

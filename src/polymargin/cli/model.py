@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +11,10 @@ from rich.markup import escape
 
 from ..files.readers import read
 from ..files.whole_files import write_figure
-from ..fitting.parameters import nearest
 from ..kernels import BY_NAME
 from .terminal import (  # fmt: skip
     As,
+    Balanced,
     Columns,
     Data,
     Drop,
@@ -29,10 +28,13 @@ from .terminal import (  # fmt: skip
     Seed,
     Target,
     TimeLimit,
+    Weights,
     check_folder,
+    class_weight_of,
     columns_asked,
     columns_of,
     err,
+    few_of,
     labeled,
     labels_of,
     listed,
@@ -48,8 +50,6 @@ from .terminal import (  # fmt: skip
     without_groups,
     write_or_print,
 )
-
-SHOWN_NAMES = 8  # classes in a sentence
 
 
 def fit(
@@ -70,10 +70,8 @@ def fit(
     kinds: As = None,
     folds: Folds = 5,
     groups: Groups = None,
-    balanced: Annotated[bool, typer.Option(help="give all classes the same total weight")] = False,
-    weights: Annotated[
-        list[str] | None, typer.Option(help="factor on the rows of a class: CLASS=FACTOR (repeat for more)")
-    ] = None,
+    balanced: Balanced = False,
+    weights: Weights = None,
     time_limit: TimeLimit = None,
     n_jobs: Jobs = None,
     seed: Seed = 0,
@@ -88,12 +86,11 @@ def fit(
     X, y = labeled(data, target, choice.read_as_text())
     X, shared = without_groups(X, data, groups)
     X = columns_asked(X, data, choice)
-    if weights and balanced:
-        raise Refusal("expected --weights or --balanced, got both; choose one")
+    class_weight = class_weight_of(balanced, weights, y)
     auto = AutoSVC(
         machine, kernel=kernel, C="auto" if C is None else C, gamma="auto" if gamma is None else gamma,
         scaling=scaling, cv=folds, columns=choice.wishes(), time_limit=time_limit, n_jobs=n_jobs, random_state=seed,
-        class_weight="balanced" if balanced else weights_of(weights, y),
+        class_weight=class_weight,
     )  # fmt: skip
     try:
         with err.status(f"training on {X.shape[0]} rows, {X.shape[1]} columns, {len(np.unique(y))} classes"):
@@ -128,30 +125,6 @@ def tell_fit(auto: Any, X: Any, data: Path, model: Path, as_json: bool) -> None:
         f"Trained in {auto.fit_seconds_:.1f} s. The model is in {model}; try: polymargin predict {model} NEW.csv",
         soft_wrap=True,
     )
-
-
-def weights_of(words: list[str] | None, y: np.ndarray) -> dict[Any, float] | None:
-    """Factors of classes from words such as ill=5."""
-    found: dict[Any, float] = {}
-    classes = {str(c): c for c in np.unique(y).tolist()}
-    for word in words or []:
-        name, _, factor = word.rpartition("=")
-        try:
-            label, weight = classes[name], float(factor)
-        except (KeyError, ValueError):
-            raise Refusal(
-                f"expected --weights to be CLASS=FACTOR with a class among {few_of(classes)}, got {word!r}"
-                + ("" if name in classes else nearest(name, classes))
-            ) from None
-        if label in found:
-            raise Refusal(f"expected --weights once for every class, got {name!r} twice; leave one out")
-        found[label] = weight
-    return found or None
-
-
-def few_of(names: Collection[str]) -> str:
-    """Names for a sentence; of many the first."""
-    return ", ".join([*list(names)[:SHOWN_NAMES], *["..."] * (len(names) > SHOWN_NAMES)])
 
 
 def costs_of(path: Path | None, classes: np.ndarray) -> np.ndarray | None:

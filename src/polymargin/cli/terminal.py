@@ -43,10 +43,15 @@ As = Annotated[
 Jobs = Annotated[int | None, typer.Option("--n-jobs", help="threads; all cores if not given")]
 Folds = Annotated[int, typer.Option(help="folds of the cross-validation", min=2, max=50)]
 Groups = Annotated[str | None, typer.Option(help="column of groups; rows of one group stay together in every split")]
+Balanced = Annotated[bool, typer.Option(help="give all classes the same total weight")]
+Weights = Annotated[
+    list[str] | None, typer.Option(help="factor on the rows of a class: CLASS=FACTOR (repeat for more)")
+]
 STARTS = {b"PAR1": "parquet", b"\x1f\x8b": "csv.gz", b"BZh": "csv.bz2"}  # of what standard input may hold but text
 SPARSE_ROW = re.compile(rb"[-+.,\deE]+(\s+\w+:\S+)*\s*(#.*)?")
 SNIFFED, SNIFFED_LINES = 1 << 16, 10  # bytes and lines of it that are looked at
 SHOWN_COLUMNS = 40
+SHOWN_NAMES = 8  # classes in a sentence
 FIRST_COLUMNS = 5  # of more, if nothing is odd about any of them
 
 
@@ -188,6 +193,37 @@ def wishes_of(asked: list[str] | None) -> dict[str, str]:
             raise Refusal(f"expected --as to be COLUMN={'|'.join(KINDS)}, got {words!r}")
         found[name] = kind
     return found
+
+
+def class_weight_of(balanced: bool, weights: list[str] | None, y: np.ndarray) -> Any:
+    """What --balanced and --weights ask for."""
+    if weights and balanced:
+        raise Refusal("expected --weights or --balanced, got both; choose one")
+    return "balanced" if balanced else weights_of(weights, y)
+
+
+def weights_of(words: list[str] | None, y: np.ndarray) -> dict[Any, float] | None:
+    """Factors of classes from words such as ill=5."""
+    found: dict[Any, float] = {}
+    classes = {str(c): c for c in np.unique(y).tolist()}
+    for word in words or []:
+        name, _, factor = word.rpartition("=")
+        try:
+            label, weight = classes[name], float(factor)
+        except (KeyError, ValueError):
+            raise Refusal(
+                f"expected --weights to be CLASS=FACTOR with a class among {few_of(classes)}, got {word!r}"
+                + ("" if name in classes else nearest(name, classes))
+            ) from None
+        if label in found:
+            raise Refusal(f"expected --weights once for every class, got {name!r} twice; leave one out")
+        found[label] = weight
+    return found or None
+
+
+def few_of(names: Collection[str]) -> str:
+    """Names for a sentence; of many the first."""
+    return ", ".join([*list(names)[:SHOWN_NAMES], *["..."] * (len(names) > SHOWN_NAMES)])
 
 
 def columns_asked(X: Any, path: Path, choice: Columns) -> Any:
