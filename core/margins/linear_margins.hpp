@@ -10,6 +10,12 @@
 // matrix of costs (margin rescaling: capped, t = Delta). A step on one example costs its non-zeros times T, whatever n:
 // no kernel rows.
 //
+// Processor seconds of crammer-singer at C = 1 here / by the engine on the same values (AVX-512, one thread, busy):
+//
+//   4,000 sparse rows, 60 of 20,000 features, 20 classes   0.07 / 0.99
+//   4,000 sparse rows with all of 50 features, 10 classes  0.56 / 0.26
+//   10,000 dense rows of 20 features, 5 classes            0.60 / 0.35
+//
 // Exact steps on one example after the other in random order; examples that rest firmly at bounds are left out until
 // the others are solved. Solved: no violation of the optimality conditions above tol, on all examples.
 #pragma once
