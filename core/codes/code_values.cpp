@@ -14,7 +14,8 @@ constexpr Index kHurried = 8;       // steps per row: with fewer, a column shoul
 constexpr Index kSampled = 5120;    // by this many steps on a sample
 constexpr Index kLookedAt = 512;  // rows of the largest pair of classes up to which all values are computed in any case
 
-// Where values cannot be computed when they are needed: below this share of support vectors, so many rows of a column have all.
+// Where values cannot be computed when they are needed: below this share of support vectors, so many rows of a column
+// have all of them.
 constexpr double kFewest = 0.2;
 constexpr Index kWholeFew = 2048;
 

@@ -28,8 +28,8 @@ struct SharedValues {
       0;  // a limit is near, and a column should soon have a useful solution: steps that may be spent on a sample
 };
 
-// Rows of a column that is solved by pair steps, on all of its kernel values or on those that are needed: beyond, a pass over a
-// kernel row for each step costs more than working sets do.
+// Rows of a column that is solved by pair steps, on all of its kernel values or on those that are needed: beyond, a pass
+// over a kernel row for each step costs more than working sets do.
 constexpr Index kWholeColumn = 6144;
 
 // Whether the values of a column of m rows are held; else it is solved by the engine (dual/working_sets.hpp).
