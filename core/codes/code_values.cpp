@@ -14,6 +14,11 @@ constexpr Index kHurried = 8;       // steps per row: with fewer, a column shoul
 constexpr Index kSampled = 5120;    // by this many steps on a sample
 constexpr Index kLookedAt = 512;  // rows of the largest pair of classes up to which all values are computed in any case
 
+// Where values cannot be computed when they are needed: below this share of support vectors, so many rows of a column
+// have all of them.
+constexpr double kFewest = 0.2;
+constexpr Index kWholeFew = 2048;
+
 constexpr double kSmallGram = 64e6;  // bytes that are held whatever the code
 constexpr Index kLargeClass = 64;    // rows: blocks of smaller classes are not worth a call
 
@@ -71,9 +76,9 @@ Index CodeValues<T>::whole_column(const CodeProblem& p) {
   if (m <= kLookedAt) return kWholeColumn;
   shared_.K = &K_, shared_.rows = rows_;
   know_diagonal();
-  const bool few = Column<T>().support_share(p, shared_, l) < kFew;
-  shared_.few = few && K_.packs();
-  return few && m <= kWholeColumn ? kWholeFew : kWholeColumn;
+  const double share = Column<T>().support_share(p, shared_, l);
+  shared_.few = share < kFew && K_.packs();
+  return share < kFewest && !shared_.few && m <= kWholeColumn ? kWholeFew : kWholeColumn;
 }
 
 template <class T>

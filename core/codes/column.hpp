@@ -11,7 +11,7 @@
 
 namespace polymargin {
 
-constexpr double kFew = 0.2;  // share of support vectors among some rows below which most values are not needed
+constexpr double kFew = 0.35;  // share of support vectors among some rows below which most values are not needed
 
 // Kernel values that the columns share.
 template <class T>
@@ -27,10 +27,9 @@ struct SharedValues {
   Index hurry = 0;  // where a limit is near: steps on a sample, so that a column soon has a useful solution
 };
 
-// Rows of a column whose kernel values are all computed: beyond, most of them are never needed, and a pass over a
-// kernel row for each step costs more than working sets do.
+// Rows of a column that is solved by pair steps, on all of its kernel values or on those that are needed: beyond, a
+// pass over a kernel row for each step costs more than working sets do.
 constexpr Index kWholeColumn = 6144;
-constexpr Index kWholeFew = 2048;  // the same where few rows become support vectors
 
 // Whether the values of a column of m rows are held; else it is solved by the engine (dual/working_sets.hpp).
 template <class T>

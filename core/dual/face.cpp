@@ -13,9 +13,9 @@ namespace polymargin {
 
 namespace {
 
-constexpr Index kStopEvery = 16;     // steps between two looks at the clock
-constexpr int kRepairs = 3;          // of a factor that has lost its accuracy
-constexpr double kSumError = 1e-12;  // relative to the variables
+constexpr Index kStopEvery = 16;       // steps between two looks at the clock
+constexpr int kRepairs = 3;            // of a factor that has lost its accuracy
+constexpr double kSumError = 1e-12;    // relative to the variables
 constexpr double kAboveRounding = 20;  // times a residual: violations that are told from it,
 constexpr double kCoarsest = 1;        // and the largest of them
 constexpr double kLeastLift = 0.01;    // of the way that gradients rise along: so little of it is none
