@@ -39,6 +39,15 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'hidden = out["status"] == "solved" and values.error * norm(out) > 1:  values.error * norm(out) > 1  ->  '
         "values.error * norm(out) >= 1",
     ): SAME,
+    (
+        "training/expansions.py",
+        "return self.kernel in kernels.BOUNDED and self._vectors.shape[0] * self._vectors.shape[1] > CHEAP:  0  ->  1",
+    ): "decides whether float32 values are thought of, which is a matter of speed: their error is judged on its own",
+    (
+        "training/few_points.py",
+        "large = LARGE_LOGISTIC if entropy else LARGE:  LARGE_LOGISTIC if entropy else LARGE  ->  "
+        "LARGE_LOGISTIC if not entropy else LARGE",
+    ): "decides from which bounds on equal rows are solved exactly, and the others by steps, with the same claims",
     ("training/starting_points.py", "for _ in range(50)::  50  ->  51"): END,
     ("training/starting_points.py", "for _ in range(200)::  200  ->  201"): END,
     (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_claims import linear_examples
 
-from polymargin.training import dual, interior
+from polymargin.training import dual, face, interior
 
 ROWS = np.array([0, 0, 1, 1, 1, 2, 3, 3])  # of eight margins
 POINTS = np.array([0, 0, 1, 1, 1, 0, 2, 2])
@@ -125,3 +125,42 @@ def test_far_rows_are_moved_back_exactly(rng):
     mean = [sum(w[c][j] for c in range(T)) / T for j in range(2)]
     wanted = [float(sum((w[c][j] - mean[j]) * Fraction(center[j]) for j in range(2))) for c in range(T)]
     np.testing.assert_allclose(dual.moved_back(e, a, center), wanted, rtol=0, atol=1e-5)
+
+
+def gap_of(p, a, b):
+    """Primal minus dual value, summed as the program is written, and their size; and how far a is outside."""
+    S = np.zeros((3, 3), dtype=interior.Real)
+    for v in range(len(a)):
+        S[p.point[v]] += a[v] * p.V[v]
+    F = p.K @ S.astype(float)
+    square, margin = float(np.sum(F * S)), np.array([p.v[v] @ F[p.point[v]] + p.E[v] @ b for v in range(len(a))])
+    short, u, away = np.maximum(p.g - margin, 0), p.u.astype(float), np.abs(p.E.T @ a).max() + max(0, -a.min())
+    if p.entropy:
+        share = (a / p.u[p.row]).astype(float)
+        entropy = float(u[p.row] @ (share * np.log(share) + (1 - share) * np.log1p(-share)))
+        primal, dual = square / 2 + float(u[p.row] @ np.logaddexp(0, -margin)), -square / 2 - entropy
+    elif p.ridge is not None:
+        primal = square / 2 + float(np.sum(short**2 / p.ridge)) / 2
+        dual = float(p.g @ a) - square / 2 - float(np.sum(p.ridge * a**2)) / 2
+    else:
+        primal = square / 2 + sum(u[r] * short[p.row == r].max() for r in range(len(u)))
+        dual, away = float(p.g @ a) - square / 2, away + max(0, (p.rows(a) - p.u).max())
+    return float(primal - dual), max(abs(primal), abs(dual)), float(away)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e3, 1e9])
+@pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
+def test_primal_and_dual_value_meet(loss, C, rng):
+    """Also where rows of different classes are at one point, and bounds are large."""
+    p = program(rng, loss == "squared")
+    if loss == "squared":
+        p = replace(p, ridge=p.ridge / C)
+    elif loss == "logistic":
+        p = replace(p, entropy=True, g=np.zeros(8), row=np.arange(8), u=(C * rng.uniform(1, 2, 8)).astype(interior.Real))
+    else:
+        p = replace(p, u=p.u * C)
+    found = face.solve(p, lambda step, slack, value: True)
+    gap, size, away = gap_of(p, found.a, found.b)
+    rounding = 1e-15 * float(p.u.sum()) if loss == "hinge" else 0.0  # of slacks, times their price
+    assert abs(gap) <= 1e-9 * size + rounding and away <= 1e-12 * float(found.a.max()) and found.n_iter < 60
+    np.testing.assert_allclose(found.scores(p), p.K @ p.coefficients(found.a).astype(float), rtol=1e-14)
