@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from test_claims import linear_examples
 
-from polymargin.training import dual, face, interior
+from polymargin import kernels
+from polymargin.training import dual, equal_rows, face, few_points, interior
 
 ROWS = np.array([0, 0, 1, 1, 1, 2, 3, 3])  # of eight margins
 POINTS = np.array([0, 0, 1, 1, 1, 0, 2, 2])
@@ -113,6 +114,17 @@ def test_the_steps_end_at_the_optimum(squared, rng):
     assert few == 2 and [said[0] for said in seen] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("entropy, large", [(True, 1e3), (False, 1e10)])
+def test_equal_rows_are_solved_on_their_points_from_large_bounds_on(entropy, large):
+    """Steps do well up to there; of logistic losses they have trouble much sooner."""
+    X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 1, 1] * 2)
+    e = replace(linear_examples(X, y), kernel=kernels.Kernel("rbf", 1.0).record())
+    one = equal_rows.merged(e)
+    for part in (0.5, 2.0):
+        upper = np.full(len(y), part * large / 2)  # two rows of a class at each point
+        assert (few_points.cells(one, upper, 2, entropy) is not None) == (part > 1)
+
+
 def test_far_rows_are_moved_back_exactly(rng):
     """Sums of classes that are equal but for rounding, and rows 1e8 away: as exact fractions have it."""
     n, T, center = 9, 3, np.array([1e8, -3e8])
@@ -156,7 +168,8 @@ def test_primal_and_dual_value_meet(loss, C, rng):
     if loss == "squared":
         p = replace(p, ridge=p.ridge / C)
     elif loss == "logistic":
-        p = replace(p, entropy=True, g=np.zeros(8), row=np.arange(8), u=(C * rng.uniform(1, 2, 8)).astype(interior.Real))
+        u = (C * rng.uniform(1, 2, 8)).astype(interior.Real)
+        p = replace(p, entropy=True, g=np.zeros(8), row=np.arange(8), u=u)
     else:
         p = replace(p, u=p.u * C)
     found = face.solve(p, lambda step, slack, value: True)
