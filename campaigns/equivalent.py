@@ -39,6 +39,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'hidden = out["status"] == "solved" and values.error * norm(out) > 1:  values.error * norm(out) > 1  ->  '
         "values.error * norm(out) >= 1",
     ): SAME,
+    (
+        "training/expansions.py",
+        "return self.kernel in kernels.BOUNDED and self._vectors.shape[0] * self._vectors.shape[1] > CHEAP:  0  ->  1",
+    ): "decides whether float32 values are thought of, which is a matter of speed: their error is judged on its own",
     ("training/starting_points.py", "for _ in range(50)::  50  ->  51"): END,
     ("training/starting_points.py", "for _ in range(200)::  200  ->  201"): END,
     (
@@ -79,6 +83,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("training/decisions.py", f"f = {COLUMN}:  {COLUMN}  ->  F[:, 0] / float(self.code[1, 0])"): SIGN,
     ("training/decisions.py", f"return {COLUMN}:  {COLUMN}  ->  F[:, 0] / float(self.code[1, 0])"): SIGN,
     ("training/equal_rows.py", "distinct = 1 + np.count_nonzero(mark[1:] != mark[:-1]):  1  ->  2"): SPEED,
+    (
+        "training/equal_rows.py",
+        "return bool(distinct <= WORTH * n if few else distinct < len(mark)):  distinct <= WORTH * n if few else "
+        "distinct < len(mark)  ->  distinct <= WORTH * n if not few else distinct < len(mark)",
+    ): SPEED,
     ("training/equal_rows.py", "return bits ^ (bits >> np.uint64(32)):  32  ->  33"): MARKS,
     ("dual/factor.cpp", f"{ROTATED}y[k] = c * above - s * below, y[k + 1] = c * below - s * above;"): BETWEEN,
     ("dual/factor.cpp", f"{ROTATED}y[k] = c * above + s * below, y[k + 1] = c * below + s * above;"): BETWEEN,

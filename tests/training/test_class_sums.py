@@ -107,11 +107,11 @@ def test_where_the_mean_jumps_over_zero_a_class_takes_a_multiplier_between():
 
 
 def test_a_full_class_takes_a_larger_multiplier():
-    """At the ceiling of lam: class 0 is full with r_0 = -0.9, where r_1 = -0.5; the mean is 0 with r_0 = 0.5."""
-    q = Qp(np.array([1.0, 1.0]), np.array([1.0, 5.0]), np.zeros(2), np.array([0, 1, 2]), False)
-    out = class_sums.exact_c_form(Diagonal(np.array([0.1, 0.5])), q, None, 2, np.array([0.5, 0.5]))
-    np.testing.assert_allclose(out["alpha"], [1.0, 1.0], rtol=1e-12)
-    np.testing.assert_allclose(out["b"], [-0.5, 0.5], atol=1e-12)
+    """At the ceiling of lam: class 0 is full with r_0 = -0.95, where r_1 = -0.25; the mean is 0 with r_0 = 0.75."""
+    q = Qp(np.array([1.0, 1.0]), np.array([0.5, 2.0]), np.zeros(2), np.array([0, 1, 2]), False)
+    out = class_sums.exact_c_form(Diagonal(np.array([0.1, 0.5])), q, None, 2, np.array([0.25, 0.75]))
+    np.testing.assert_allclose(out["alpha"], [0.5, 1.5], rtol=1e-12)
+    np.testing.assert_allclose(out["b"], [-0.75, 0.25], atol=1e-12)
     assert out["status"] == "solved" and out["extra"] == 0.0
 
 

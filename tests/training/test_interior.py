@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from test_claims import linear_examples
 
-from polymargin.training import dual, interior
+from polymargin import kernels
+from polymargin.training import dual, equal_rows, face, few_points, interior
 
 ROWS = np.array([0, 0, 1, 1, 1, 2, 3, 3])  # of eight margins
 POINTS = np.array([0, 0, 1, 1, 1, 0, 2, 2])
@@ -113,6 +114,17 @@ def test_the_steps_end_at_the_optimum(squared, rng):
     assert few == 2 and [said[0] for said in seen] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("entropy, large", [(True, 1e3), (False, 1e10)])
+def test_equal_rows_are_solved_on_their_points_from_large_bounds_on(entropy, large):
+    """Steps do well up to there; of logistic losses they have trouble much sooner."""
+    X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 1, 1] * 2)
+    e = replace(linear_examples(X, y), kernel=kernels.Kernel("rbf", 1.0).record())
+    one = equal_rows.merged(e)
+    for part in (0.5, 2.0):
+        upper = np.full(len(y), part * large / 2)  # two rows of a class at each point
+        assert (few_points.cells(one, upper, 2, entropy) is not None) == (part > 1)
+
+
 def test_far_rows_are_moved_back_exactly(rng):
     """Sums of classes that are equal but for rounding, and rows 1e8 away: as exact fractions have it."""
     n, T, center = 9, 3, np.array([1e8, -3e8])
@@ -125,3 +137,43 @@ def test_far_rows_are_moved_back_exactly(rng):
     mean = [sum(w[c][j] for c in range(T)) / T for j in range(2)]
     wanted = [float(sum((w[c][j] - mean[j]) * Fraction(center[j]) for j in range(2))) for c in range(T)]
     np.testing.assert_allclose(dual.moved_back(e, a, center), wanted, rtol=0, atol=1e-5)
+
+
+def gap_of(p, a, b):
+    """Primal minus dual value, summed as the program is written, and their size; and how far a is outside."""
+    S = np.zeros((3, 3), dtype=interior.Real)
+    for v in range(len(a)):
+        S[p.point[v]] += a[v] * p.V[v]
+    F = p.K @ S.astype(float)
+    square, margin = float(np.sum(F * S)), np.array([p.v[v] @ F[p.point[v]] + p.E[v] @ b for v in range(len(a))])
+    short, u, away = np.maximum(p.g - margin, 0), p.u.astype(float), np.abs(p.E.T @ a).max() + max(0, -a.min())
+    if p.entropy:
+        share = (a / p.u[p.row]).astype(float)
+        entropy = float(u[p.row] @ (share * np.log(share) + (1 - share) * np.log1p(-share)))
+        primal, dual = square / 2 + float(u[p.row] @ np.logaddexp(0, -margin)), -square / 2 - entropy
+    elif p.ridge is not None:
+        primal = square / 2 + float(np.sum(short**2 / p.ridge)) / 2
+        dual = float(p.g @ a) - square / 2 - float(np.sum(p.ridge * a**2)) / 2
+    else:
+        primal = square / 2 + sum(u[r] * short[p.row == r].max() for r in range(len(u)))
+        dual, away = float(p.g @ a) - square / 2, away + max(0, (p.rows(a) - p.u).max())
+    return float(primal - dual), max(abs(primal), abs(dual)), float(away)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e3, 1e9])
+@pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
+def test_primal_and_dual_value_meet(loss, C, rng):
+    """Also where rows of different classes are at one point, and bounds are large."""
+    p = program(rng, loss == "squared")
+    if loss == "squared":
+        p = replace(p, ridge=p.ridge / C)
+    elif loss == "logistic":
+        u = (C * rng.uniform(1, 2, 8)).astype(interior.Real)
+        p = replace(p, entropy=True, g=np.zeros(8), row=np.arange(8), u=u)
+    else:
+        p = replace(p, u=p.u * C)
+    found = face.solve(p, lambda step, slack, value: True)
+    gap, size, away = gap_of(p, found.a, found.b)
+    rounding = 1e-15 * float(p.u.sum()) if loss == "hinge" else 0.0  # of slacks, times their price
+    assert abs(gap) <= 1e-9 * size + rounding and away <= 1e-12 * float(found.a.max()) and found.n_iter < 60
+    np.testing.assert_allclose(found.scores(p), p.K @ p.coefficients(found.a).astype(float), rtol=1e-14)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from polymargin import kernels
+from polymargin import JointSVC, kernels
 from polymargin.training import class_sums, decisions, hard_margin, pair_codes, priors, problem, starting_points
 from polymargin.training import two_classes as two
 from polymargin.training.class_sums import Qp
@@ -194,6 +194,8 @@ def test_a_hard_margin_has_a_C_far_above_its_variables():
     assert np.isfinite(hard_margin.finite_C(np.inf, 0 * X, np.arange(3), np.ones(3), kernel))
     with pytest.raises(ValueError, match="a finite C with loss"):
         hard_margin.check_hard_margin(np.inf, "logistic")
+    with pytest.raises(ValueError, match="a finite C with loss"):
+        JointSVC("scatter", C=np.inf, loss="logistic").fit(X, [0, 1, 1])
     hard_margin.check_hard_margin(np.inf, "hinge")
     hard_margin.check_hard_margin(1.0, "logistic")
 

@@ -57,7 +57,8 @@ def moved_inside(a: np.ndarray, u: np.ndarray, groups: np.ndarray, sums: np.ndar
         total = np.add.reduceat(u / (1 + np.exp(-(t + np.repeat(middle, size)))), groups[:-1])
         low, high = np.where(total < sums, middle, low), np.where(total < sums, high, middle)
     inside = u / (1 + np.exp(-(t + np.repeat(0.5 * (low + high), size))))
-    return inside * np.repeat(sums / np.add.reduceat(inside, groups[:-1]), size)
+    inside *= np.repeat(sums / np.add.reduceat(inside, groups[:-1]), size)
+    return np.minimum(inside, np.nextafter(u, 0))  # rounding may put a nearly full one on its bound, or beyond
 
 
 def rank_in(segments: np.ndarray) -> np.ndarray:
