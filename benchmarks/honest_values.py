@@ -302,6 +302,7 @@ class Margins:
         self.f, p = f, f.p
         reference, target, self.largest, self.square = MARGINS[p["machine"]]
         self.own, self.alone = reference == "own", reference == "none"
+        self.weights = p["kernel"] == "linear" and f.linear_in_float64
         self.target = None if target is None else target(f.T)
         self.u = f.weight * p["C"]
         self.squared = p["loss"] == "squared_hinge"
@@ -312,9 +313,16 @@ class Margins:
         # With a margin of the own class and scores that sum to zero, a common shift of the variables is not in B.
         self.shifted = self.target is not None and not self.alone and f.T > 2
 
+    def outputs(self, B):
+        """Scores of coefficients. A linear model's are made of its weights: far rows cost these fewer digits."""
+        if B is not self.point or not self.weights:
+            return self.f.K @ B.T
+        W, b = (np.asarray(a, dtype=self.f.real) for a in (self.f.model.coef_, self.f.model.intercept_))
+        return self.f.X[self.f.on] @ W.T + b
+
     def slack(self, B):
         """target - margin, (n, T); -inf where there is no margin."""
-        F, E = self.f.K @ B.T, self.f.E > 0
+        F, E = self.outputs(B), self.f.E > 0
         own = F[E][:, None]
         if self.own:
             return np.where(E, -np.inf, 1 + F - own), F
