@@ -83,8 +83,7 @@ def facts(problem, model):
     if problem.estimator == "EnclosingBall":
         f.y, f.T = np.zeros(len(f.on), int), 1
     f.E = np.eye(f.T)[f.y]
-    f.plain = weight[f.on]
-    factor = np.ones(f.T)
+    f.plain, factor = weight[f.on], np.ones(f.T)
     if p.get("class_weight") is not None:
         factor = (
             f.plain.sum() / (f.T * np.bincount(f.y, f.plain))
@@ -302,27 +301,20 @@ class Margins:
         self.f, p = f, f.p
         reference, target, self.largest, self.square = MARGINS[p["machine"]]
         self.own, self.alone = reference == "own", reference == "none"
-        self.weights = p["kernel"] == "linear" and f.linear_in_float64
         self.target = None if target is None else target(f.T)
         self.u = f.weight * p["C"]
         self.squared = p["loss"] == "squared_hinge"
         self.point = coefficients(f, f.T)
         self.noise = 2 * noise(f, self.point, f.K).max(axis=1)
-        self.reduced = np.abs(self.point).sum(axis=0)
-        self.unit = 1.0
+        self.reduced, self.unit = np.abs(self.point).sum(axis=0), 1.0
         # With a margin of the own class and scores that sum to zero, a common shift of the variables is not in B.
         self.shifted = self.target is not None and not self.alone and f.T > 2
 
-    def outputs(self, B):
-        """Scores of coefficients. A linear model's are made of its weights: far rows cost these fewer digits."""
-        if B is not self.point or not self.weights:
-            return self.f.K @ B.T
-        W, b = (np.asarray(a, dtype=self.f.real) for a in (self.f.model.coef_, self.f.model.intercept_))
-        return self.f.X[self.f.on] @ W.T + b
-
     def slack(self, B):
-        """target - margin, (n, T); -inf where there is no margin."""
-        F, E = self.outputs(B), self.f.E > 0
+        """target - margin, (n, T); -inf where there is no margin. Far rows cost the weights of a model fewer digits."""
+        F, E = self.f.K @ B.T, self.f.E > 0
+        if B is self.point and self.f.linear_in_float64 and hasattr(self.f.model, "coef_"):
+            F = self.f.X[self.f.on] @ self.f.model.coef_.astype(self.f.real).T + self.f.model.intercept_
         own = F[E][:, None]
         if self.own:
             return np.where(E, -np.inf, 1 + F - own), F
